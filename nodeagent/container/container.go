@@ -1,0 +1,97 @@
+// Package container has the types in which the node agent's parts speak of
+// pods and containers as the container engine sees them: what is to be made
+// (Spec) and what there is (Pod, State). It is a leaf without I/O; the runtime
+// fills the types, the pod workers decide by them.
+package container
+
+import "time"
+
+// PodSpec is the engine's share of a pod: a group of containers with shared
+// IPC and UTS namespaces, held by an infra container. It has no network of its
+// own; containers join the pod's network namespace by path.
+type PodSpec struct {
+	UID, Namespace, Name string
+	Hostname             string
+}
+
+// Spec is one container to be made. Names follow the Kubernetes container.
+type Spec struct {
+	PodUID, PodNamespace, PodName string
+	Name                          string
+	Restarts                      int    // how often it was restarted before: part of its engine name and a label
+	Image                         string // as the pod names it
+	ImageID                       string // what it resolved to: the container is made from this
+	Command, Args                 []string
+	Env                           []Env
+	WorkingDir                    string
+	Stdin, StdinOnce, TTY         bool
+	NetNS                         string // path of the network namespace; empty: none (its own, empty)
+	DNSServers, DNSSearches       []string
+	DNSOptions                    []string
+	Hosts                         string // path on the node of the /etc/hosts to mount
+	Mounts                        []Mount
+	TerminationMessagePath        string
+	MemoryLimitBytes              int64  // 0: none
+	CPUQuotaMilli                 int64  // 0: none
+	CPUSharesMilli                int64  // requests; 0: none
+	Hash                          string // of the pod's container, kept as a label: tells a changed container
+}
+
+// Env is one environment variable, its value already expanded.
+type Env struct{ Name, Value string }
+
+// Mount is a bind mount of a directory or file of the node.
+type Mount struct {
+	Source, Target string
+	ReadOnly       bool
+	TmpfsBytes     int64 // > 0: a tmpfs of this size instead of Source; -1: a tmpfs without a size
+	Tmpfs          bool
+}
+
+// Phase is where a container stands in the engine.
+type Phase string
+
+// The engine's phases of a container.
+const (
+	Created Phase = "created"
+	Running Phase = "running"
+	Exited  Phase = "exited"
+)
+
+// State is one container as the engine has it.
+type State struct {
+	ID                 string
+	PodUID             string
+	Name               string // the Kubernetes container's name
+	Restarts           int
+	Phase              Phase
+	Image, ImageID     string
+	Hash               string
+	CreatedAt          time.Time
+	StartedAt          time.Time
+	FinishedAt         time.Time
+	ExitCode           int
+	OOMKilled          bool
+	Error              string // why the engine could not start it
+	TerminationMessage string
+	PID                int
+}
+
+// Pod is one pod as the engine has it, with all its containers, also those of
+// earlier restarts.
+type Pod struct {
+	ID, UID, Namespace, Name string
+	Running                  bool // its infra container runs
+	Containers               []State
+}
+
+// Image is what a reference resolves to on this node.
+type Image struct {
+	ID, Digest   string
+	Architecture string
+	User         string
+}
+
+// Event says that something of a pod changed in the engine; what, the reader
+// looks up.
+type Event struct{ PodUID, ContainerID, What string }

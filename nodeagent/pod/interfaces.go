@@ -1,0 +1,55 @@
+package pod
+
+import (
+	"context"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"bramble.dev/bramble/nodeagent/container"
+)
+
+// Pods is the container engine's pods. All methods are safe for concurrent use
+// and idempotent: making what exists and removing what is gone succeed.
+type Pods interface {
+	List(ctx context.Context) ([]container.Pod, error)
+	Get(ctx context.Context, uid string) (container.Pod, error) // container.Pod{} when there is none
+	Create(ctx context.Context, spec container.PodSpec) error   // made and its infra container started
+	Remove(ctx context.Context, uid string) error               // with all its containers
+}
+
+// Containers is the container engine's containers.
+type Containers interface {
+	CreateContainer(ctx context.Context, spec container.Spec) (id string, err error)
+	StartContainer(ctx context.Context, id string) error
+	StopContainer(ctx context.Context, id string, graceSeconds int64) error
+	RemoveContainer(ctx context.Context, id string) error
+}
+
+// Images is the node's images.
+type Images interface {
+	Image(ctx context.Context, ref string) (container.Image, bool, error)
+	Pull(ctx context.Context, ref string) (container.Image, error)
+}
+
+// Network gives a pod its network namespace.
+type Network interface {
+	// Attach makes sure of the pod's namespace with this address, and returns its path.
+	Attach(ctx context.Context, uid string, addr netip.Addr) (path string, err error)
+	Detach(ctx context.Context, uid string) error
+}
+
+// Volumes makes a pod's volumes.
+type Volumes interface {
+	// Mount makes sure of all of the pod's volumes and returns, by container
+	// name, what is to be mounted. A missing object is a *MissingError.
+	Mount(ctx context.Context, pod *corev1.Pod, source Source) (map[string][]container.Mount, error)
+	Unmount(ctx context.Context, uid string) error
+}
+
+// Source is where volumes and environments get ConfigMaps and Secrets from:
+// the server, or the node's own record when the server is away.
+type Source interface {
+	ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
+	Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
+}

@@ -1,0 +1,32 @@
+package api
+
+// Group is the API group of Bramble's own kinds; Version is its only version.
+const (
+	Group   = "edge.bramble.dev"
+	Version = "v1alpha1"
+)
+
+// Annotations that Bramble reads or writes.
+const (
+	// AnnotationFailover on a pod says what happens to it when its node is out
+	// of reach: FailoverKeep, FailoverMove or FailoverExclusive.
+	AnnotationFailover = "edge.bramble.dev/failover"
+)
+
+// Values of AnnotationFailover.
+const (
+	FailoverKeep      = "keep"
+	FailoverMove      = "move"
+	FailoverExclusive = "exclusive"
+)
+
+// HeaderEpoch is set on every response of the API server to the UUID of its
+// database. An agent that sees an epoch it does not know deletes nothing.
+const HeaderEpoch = "Bramble-Epoch"
+
+// ServerName is the name that every server certificate carries and every
+// client verifies, whatever address it dialled: a new address breaks nothing.
+const ServerName = "bramble-server"
+
+// ALPN is the protocol of an agent's tunnel connection on the API port.
+const ALPN = "bramble/1"

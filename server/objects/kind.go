@@ -1,0 +1,81 @@
+package objects
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Object is a typed Kubernetes object.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Kind is one row of the table of resources: all that the generic code must
+// know of a kind. It is read only after NewRegistry.
+type Kind struct {
+	schema.GroupVersionKind
+	Plural, Singular       string
+	ShortNames, Categories []string
+	Namespaced             bool
+	Verbs                  []string // nil: all of the generic ones
+	New                    func() Object
+	NewList                func() runtime.Object
+
+	// Volatile says whether objects of a namespace live in memory only; nil: none do.
+	Volatile func(namespace string) bool
+	// Fields returns what field selectors may name beside metadata.name and
+	// metadata.namespace; nil: nothing more. FieldNames lists them.
+	Fields     func(Object) fields.Set
+	FieldNames []string
+
+	Strategy
+	Subresources []Subresource
+
+	Columns []metav1.TableColumnDefinition // without Age, which every kind has last unless NoAge
+	NoAge   bool
+	Row     func(obj Object, now time.Time) []any
+
+	// Read serves a kind that is not stored but computed (verb get only).
+	Read func(ctx context.Context, namespace, name string) (Object, error)
+}
+
+// Strategy is what a kind does on its way into the store. Any function may be
+// nil. All are pure: they touch only their arguments.
+type Strategy struct {
+	Default        func(obj Object)
+	PrepareCreate  func(obj Object)      // clear what a client may not set (status)
+	PrepareUpdate  func(obj, old Object) // keep what a client may not change (status), count generation
+	Validate       func(obj Object) field.ErrorList
+	ValidateUpdate func(obj, old Object) field.ErrorList // beside Validate
+	Warnings       func(obj Object) []string             // sent as Warning: 299
+	// Grace decides a graceful deletion: it gets the request's grace period
+	// (nil: none given) and returns the seconds to wait; 0 deletes at once.
+	Grace func(obj Object, requested *int64) int64
+}
+
+// Subresource is a part of an object with an address of its own.
+type Subresource struct {
+	Name  string // "status", "binding", "log", ...
+	Verbs []string
+	// Kind of the body, when it is another than the parent's (Binding).
+	schema.GroupVersionKind
+	// Update, for those that generic get, update and patch serve ("status"):
+	// takes over from obj into a copy of old only what the subresource owns.
+	Update   func(obj, old Object)
+	Validate func(obj, old Object) field.ErrorList
+}
+
+// Resource is the group and plural, as in "pods" or "leases.coordination.k8s.io".
+func (k *Kind) Resource() string {
+	if k.Group == "" {
+		return k.Plural
+	}
+	return k.Plural + "." + k.Group
+}

@@ -1,0 +1,88 @@
+package rest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"bramble.dev/bramble/server/api"
+	"bramble.dev/bramble/server/auth"
+	"bramble.dev/bramble/server/objects"
+)
+
+// Authenticator says who makes a request. It returns false where the request
+// carries no credentials, and an error where it carries bad ones: both are 401
+// to the client, but for the paths that anybody may read.
+type Authenticator interface {
+	Authenticate(*http.Request) (api.User, bool, error)
+}
+
+// Authorizer says whether a user may do what Attributes describe. The reason is
+// shown to the client when it is not allowed.
+type Authorizer interface {
+	Authorize(ctx context.Context, a auth.Attributes) (allowed bool, reason string, err error)
+}
+
+// Nodes gives a way to the HTTP server of a node's agent. Transport fails when
+// the node is not connected.
+type Nodes interface {
+	Transport(node string) (http.RoundTripper, error)
+}
+
+// Check is one line of /livez and /readyz. Run must be quick, and safe for
+// concurrent use.
+type Check struct {
+	Name string
+	Live bool // its failure can only be cured by a restart: asked by /livez too
+	Run  func(context.Context) error
+}
+
+// Route is a handler outside the table of resources, at one exact path.
+type Route struct {
+	Path    string
+	Public  bool // without authentication and authorisation: the handler has its own
+	Handler http.Handler
+}
+
+// Middleware wraps a handler. The request's user is in its context
+// (api.UserFrom).
+type Middleware func(http.Handler) http.Handler
+
+// Slots are the places in the chain for what is not built yet; nil: empty.
+type Slots struct {
+	Audit, Impersonation, Fairness Middleware
+}
+
+// Config is what a handler needs. Registry, Authenticator, Authorizer and Log
+// are required.
+type Config struct {
+	Registry      *objects.Registry
+	Authenticator Authenticator
+	Authorizer    Authorizer
+	Nodes         Nodes // nil: no node is ever connected
+	Epoch         string
+	Version       string // of Bramble, without "v"
+	Checks        []Check
+	Routes        []Route
+	Metrics       *prometheus.Registry // nil: one of its own
+	Slots         Slots
+	Log           *slog.Logger
+
+	Now          func() time.Time     // nil: time.Now
+	WatchTimeout func() time.Duration // for watches that name none; nil: 30 to 60 minutes
+}
+
+func (c *Config) setDefaults() {
+	if c.Metrics == nil {
+		c.Metrics = prometheus.NewRegistry()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.WatchTimeout == nil {
+		c.WatchTimeout = randomWatchTimeout
+	}
+}
