@@ -1,0 +1,220 @@
+// Package tunnel carries everything between a node and the server over two TLS
+// connections that the node dials: control, for what must never wait, and bulk,
+// for what may be large. A connection opens with a line that says which it is;
+// then yamux multiplexes streams in both directions, with HTTP/1.1 on each.
+//
+// The agent runs a Dialer, the server a Hub. Who the node is comes from the
+// connection's client certificate, which package server has verified; it stands
+// in the context of each request (api.UserFrom).
+//
+// Memory: a stream buffers at most 256 KiB that its reader has not taken, a
+// session serves at most 128 streams at once and holds 64 that wait.
+package tunnel
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/yamux"
+)
+
+const (
+	streamWindow     = 256 << 10
+	acceptBacklog    = 64
+	maxStreams       = 128
+	handshakeTimeout = 10 * time.Second
+	headerTimeout    = 10 * time.Second
+	idleTimeout      = 2 * time.Minute
+	maxHeaderBytes   = 64 << 10
+)
+
+// Keepalive is how soon a dead peer is found. A session that heard nothing for
+// Interval pings and ends when no answer comes within Timeout; one that hears
+// something anyway sends nothing. Timeout also bounds how long a write may wait
+// for its turn.
+type Keepalive struct{ Interval, Timeout time.Duration }
+
+// DefaultKeepalive is the Keepalive of a channel. The bulk one is slack: on a
+// thin link an answer waits behind the copy.
+func DefaultKeepalive(c Channel) Keepalive {
+	if c == Control {
+		return Keepalive{Interval: 10 * time.Second, Timeout: 10 * time.Second}
+	}
+	return Keepalive{Interval: 30 * time.Second, Timeout: 30 * time.Second}
+}
+
+// session is one yamux session over one connection, with HTTP served on the
+// streams that the peer opens.
+type session struct {
+	channel  Channel
+	mux      *yamux.Session
+	heard    *heardConn
+	listener *streamListener
+	http     *http.Server
+	keep     Keepalive
+	log      *slog.Logger
+	ctx      context.Context // that of the requests; cancelled at the session's end
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when run has returned
+}
+
+// newSession starts yamux on conn; run must follow. The session ends with ctx,
+// which requests inherit.
+func newSession(ctx context.Context, conn net.Conn, dialled bool, c Channel, keep Keepalive, h http.Handler, log *slog.Logger) (*session, error) {
+	heard := &heardConn{Conn: conn}
+	config := &yamux.Config{
+		AcceptBacklog:          acceptBacklog,
+		KeepAliveInterval:      keep.Interval, // must be set, though the keepalive is ours
+		ConnectionWriteTimeout: keep.Timeout,
+		MaxStreamWindowSize:    streamWindow,
+		StreamOpenTimeout:      75 * time.Second,
+		StreamCloseTimeout:     time.Minute,
+		Logger:                 slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	start := yamux.Server
+	if dialled {
+		start = yamux.Client
+	}
+	mux, err := start(heard, config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot start a session: %w", err)
+	}
+	s := &session{channel: c, mux: mux, heard: heard, keep: keep, log: log, done: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.listener = &streamListener{mux: mux, log: log}
+	s.http = &http.Server{
+		Handler:           h,
+		BaseContext:       func(net.Listener) context.Context { return s.ctx },
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	return s, nil
+}
+
+// run serves the session until the connection ends, it is closed, or its
+// context ends, and returns when all its handlers have.
+func (s *session) run() {
+	defer close(s.done)
+	var group sync.WaitGroup
+	group.Go(func() {
+		<-s.ctx.Done()
+		s.mux.Close()
+	})
+	group.Go(s.ping)
+	s.http.Serve(s.listener) // always an error: the session's end
+	s.cancel()
+	group.Wait()
+	s.listener.streams.Wait()
+}
+
+// ping ends the session when the peer is silent for too long.
+func (s *session) ping() {
+	ticker := time.NewTicker(s.keep.Interval)
+	defer ticker.Stop()
+	seen := s.heard.bytes.Load()
+	for {
+		select {
+		case <-s.mux.CloseChan():
+			return
+		case <-ticker.C:
+		}
+		if now := s.heard.bytes.Load(); now != seen {
+			seen = now
+			continue
+		}
+		if _, err := s.mux.Ping(); err != nil {
+			if !s.mux.IsClosed() {
+				s.log.Warn("tunnel peer does not answer", "channel", s.channel, "err", err)
+			}
+			s.mux.Close()
+			return
+		}
+		seen = s.heard.bytes.Load()
+	}
+}
+
+// drain lets the streams of a replaced session finish, then closes it, at the
+// latest after limit.
+func (s *session) drain(limit time.Duration) {
+	s.http.SetKeepAlivesEnabled(false)
+	s.mux.GoAway()
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for s.mux.NumStreams() > 0 {
+		select {
+		case <-s.done:
+			return
+		case <-deadline.C:
+		case <-tick.C:
+			continue
+		}
+		break
+	}
+	s.mux.Close()
+	<-s.done
+}
+
+// heardConn counts what was read.
+type heardConn struct {
+	net.Conn
+	bytes atomic.Uint64
+}
+
+func (c *heardConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.bytes.Add(uint64(n))
+	return n, err
+}
+
+// streamListener accepts a session's streams, up to maxStreams at a time; what
+// exceeds that is closed unread.
+type streamListener struct {
+	mux     *yamux.Session
+	log     *slog.Logger
+	streams sync.WaitGroup
+	open    atomic.Int32
+}
+
+func (l *streamListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.mux.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.open.Add(1) <= maxStreams {
+			l.streams.Add(1)
+			return &countedConn{Conn: conn, listener: l}, nil
+		}
+		l.open.Add(-1)
+		l.log.Warn("tunnel stream refused", "limit", maxStreams)
+		conn.Close()
+	}
+}
+
+func (l *streamListener) Close() error   { return l.mux.Close() }
+func (l *streamListener) Addr() net.Addr { return l.mux.Addr() }
+
+type countedConn struct {
+	net.Conn
+	listener *streamListener
+	once     sync.Once
+}
+
+func (c *countedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() {
+		c.listener.open.Add(-1)
+		c.listener.streams.Done()
+	})
+	return err
+}
