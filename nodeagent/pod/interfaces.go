@@ -53,3 +53,15 @@ type Source interface {
 	ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
 	Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
 }
+
+// Reporter takes what is to be told to the server. Its methods do not block
+// and are safe for concurrent use; it sends what changed only, and in order.
+type Reporter interface {
+	Status(pod *corev1.Pod, status corev1.PodStatus)
+	// Event is one of the pod's events, about one of its containers or (by "")
+	// about the pod.
+	Event(pod *corev1.Pod, container, eventType, reason, message string)
+	// Gone says that nothing of a pod is left on this node. pod is nil when it
+	// was not wanted and nothing more is known of it.
+	Gone(uid string, pod *corev1.Pod)
+}

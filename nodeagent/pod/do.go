@@ -1,0 +1,265 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"bramble.dev/bramble/nodeagent/container"
+)
+
+// doAll takes steps in order. A failure ends the steps of its container, or
+// all of them when it is the pod's. Stops run side by side.
+func (w *worker) doAll(ctx context.Context, d Desired, steps []Step) error {
+	w.made = map[string]string{}
+	if steps[0].Action == StopContainer {
+		return w.stopAll(ctx, d, steps)
+	}
+	failed := map[string]bool{}
+	for _, step := range steps {
+		if failed[step.Container] {
+			continue
+		}
+		err := w.do(ctx, d, step)
+		switch {
+		case err == nil:
+			w.succeeded(step)
+		case ctx.Err() != nil || errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled):
+			return err
+		default:
+			w.failed(d, step, err)
+			if step.Container == "" {
+				return err
+			}
+			failed[step.Container] = true
+		}
+	}
+	return nil
+}
+
+// stopAll stops containers side by side, and then takes the other steps in the
+// next turn.
+func (w *worker) stopAll(ctx context.Context, d Desired, steps []Step) error {
+	ctx, release := w.interruptible(ctx)
+	defer release()
+	errs := make([]error, len(steps))
+	var group sync.WaitGroup
+	for i, step := range steps {
+		if step.Action != StopContainer {
+			continue
+		}
+		w.event(d, step.Container, corev1.EventTypeNormal, "Killing", step.Why)
+		group.Go(func() { errs[i] = w.set.cfg.Containers.StopContainer(ctx, step.ID, step.GraceSeconds) })
+	}
+	group.Wait()
+	err := errors.Join(errs...)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrUnavailable) {
+		w.failed(d, Step{Action: StopContainer}, err)
+	}
+	return err
+}
+
+// interruptible returns a context that ends when what is desired changes.
+func (w *worker) interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	w.mu.Lock()
+	w.interrupt = cancel
+	w.mu.Unlock()
+	return ctx, func() {
+		w.mu.Lock()
+		w.interrupt = nil
+		w.mu.Unlock()
+		cancel()
+	}
+}
+
+// do takes one step. What the kubelet has a reason for comes as a *Failure.
+func (w *worker) do(ctx context.Context, d Desired, step Step) error {
+	cfg := &w.set.cfg
+	if step.interruptible() {
+		var release func()
+		ctx, release = w.interruptible(ctx)
+		defer release()
+	}
+	switch step.Action {
+	case Attach:
+		return w.attach(ctx, d)
+	case Mount:
+		return w.mount(ctx, d)
+	case CreatePod:
+		return w.createPod(ctx, d)
+	case PullImage:
+		return w.pull(ctx, d, step)
+	case CreateContainer:
+		return w.create(ctx, d, step)
+	case StartContainer:
+		return w.startContainer(ctx, d, step)
+	case StopContainer:
+		return cfg.Containers.StopContainer(ctx, step.ID, step.GraceSeconds)
+	case RemoveContainer:
+		return cfg.Containers.RemoveContainer(ctx, step.ID)
+	case RemovePod:
+		return cfg.Pods.Remove(ctx, w.uid)
+	case Detach:
+		return cfg.Network.Detach(ctx, w.uid)
+	case Unmount:
+		return w.unmount(ctx)
+	case Forget:
+		cfg.Reporter.Gone(w.uid, d.Pod)
+		w.memory.Gone = true
+		return nil
+	}
+	panic("unknown action " + string(step.Action))
+}
+
+func (w *worker) attach(ctx context.Context, d Desired) error {
+	path, err := w.set.cfg.Network.Attach(ctx, w.uid, d.Address)
+	if err != nil {
+		return &Failure{Reason: "NetworkNotReady", Event: "FailedCreatePodSandBox", Err: fmt.Errorf("Failed to create pod sandbox: cannot set up the network: %w", err)}
+	}
+	w.netns = path
+	w.memory.Attached = true
+	return nil
+}
+
+func (w *worker) mount(ctx context.Context, d Desired) error {
+	mounts, err := w.set.cfg.Volumes.Mount(ctx, d.Pod, w.set.cfg.Source)
+	if err != nil {
+		return &Failure{Reason: "FailedMount", Event: "FailedMount", Err: err}
+	}
+	w.mounts = mounts
+	w.memory.Mounted = true
+	return nil
+}
+
+func (w *worker) createPod(ctx context.Context, d Desired) error {
+	defer w.slot()()
+	err := w.set.cfg.Pods.Create(ctx, container.PodSpec{
+		UID: w.uid, Namespace: d.Pod.Namespace, Name: d.Pod.Name, Hostname: hostname(d.Pod),
+	})
+	if err != nil {
+		return &Failure{Reason: "CreatePodSandboxError", Event: "FailedCreatePodSandBox", Err: fmt.Errorf("Failed to create pod sandbox: %w", err)}
+	}
+	return nil
+}
+
+// pull makes sure of a container's image, as its pull policy says.
+func (w *worker) pull(ctx context.Context, d Desired, step Step) error {
+	spec := specOf(d.Pod, step.Container)
+	images := w.set.cfg.Images
+	if spec.ImagePullPolicy != corev1.PullAlways {
+		image, found, err := images.Image(ctx, spec.Image)
+		switch {
+		case errors.Is(err, ErrInvalidImage):
+			return &Failure{Reason: ReasonInvalidImageName, Event: "InspectFailed", Err: fmt.Errorf("Failed to apply default image tag %q: %w", spec.Image, err)}
+		case err != nil:
+			return &Failure{Reason: "ImageInspectError", Event: "InspectFailed", Err: err}
+		case found:
+			w.event(d, spec.Name, corev1.EventTypeNormal, "Pulled", fmt.Sprintf("Container image %q already present on machine", spec.Image))
+			w.keepImage(spec.Name, image)
+			return nil
+		case spec.ImagePullPolicy == corev1.PullNever:
+			return &Failure{Reason: ReasonErrImageNeverPull, Event: "ErrImageNeverPull", Err: fmt.Errorf("Container image %q is not present with pull policy of Never", spec.Image)}
+		}
+	}
+	w.event(d, spec.Name, corev1.EventTypeNormal, "Pulling", fmt.Sprintf("Pulling image %q", spec.Image))
+	started := w.set.cfg.Now()
+	image, err := images.Pull(ctx, spec.Image)
+	switch {
+	case errors.Is(err, ErrInvalidImage):
+		return &Failure{Reason: ReasonInvalidImageName, Event: "InspectFailed", Err: fmt.Errorf("Failed to apply default image tag %q: %w", spec.Image, err)}
+	case err != nil:
+		return &Failure{Reason: ReasonErrImagePull, Event: "Failed", Err: fmt.Errorf("Failed to pull image %q: %w", spec.Image, err)}
+	}
+	took := w.set.cfg.Now().Sub(started).Round(time.Millisecond)
+	w.event(d, spec.Name, corev1.EventTypeNormal, "Pulled", fmt.Sprintf("Successfully pulled image %q in %s", spec.Image, took))
+	w.keepImage(spec.Name, image)
+	return nil
+}
+
+func (w *worker) keepImage(name string, image container.Image) {
+	if w.images == nil {
+		w.images = map[string]string{}
+	}
+	w.images[name] = image.ID
+}
+
+func (w *worker) create(ctx context.Context, d Desired, step Step) error {
+	spec := specOf(d.Pod, step.Container)
+	hosts, err := w.writeHosts(d)
+	if err != nil {
+		return &Failure{Reason: ReasonCreateContainerError, Event: "Failed", Err: err}
+	}
+	made, err := compose(ctx, d, spec, step.Restarts, surroundings{
+		netns: w.netns, mounts: w.mounts[spec.Name], imageID: w.images[spec.Name], hosts: hosts,
+		resolver: w.set.cfg.Resolver(), hostIP: w.set.cfg.HostIP(), source: w.set.cfg.Source,
+	})
+	if err != nil {
+		return &Failure{Reason: ReasonCreateConfigError, Event: "Failed", Err: err}
+	}
+	defer w.slot()()
+	id, err := w.set.cfg.Containers.CreateContainer(ctx, made)
+	if err != nil {
+		return &Failure{Reason: ReasonCreateContainerError, Event: "Failed", Err: err}
+	}
+	w.made[spec.Name] = id
+	w.event(d, spec.Name, corev1.EventTypeNormal, "Created", "Created container: "+spec.Name)
+	return nil
+}
+
+func (w *worker) startContainer(ctx context.Context, d Desired, step Step) error {
+	id := step.ID
+	if id == "" {
+		id = w.made[step.Container]
+	}
+	defer w.slot()()
+	if err := w.set.cfg.Containers.StartContainer(ctx, id); err != nil {
+		return &Failure{Reason: ReasonRunContainerError, Event: "Failed", Err: err}
+	}
+	w.event(d, step.Container, corev1.EventTypeNormal, "Started", "Started container "+step.Container)
+	return nil
+}
+
+func (w *worker) unmount(ctx context.Context) error {
+	if err := w.set.cfg.Volumes.Unmount(ctx, w.uid); err != nil {
+		return err
+	}
+	return os.RemoveAll(w.dir())
+}
+
+func (w *worker) dir() string { return filepath.Join(w.set.cfg.Dir, w.uid) }
+
+// writeHosts makes sure of the pod's /etc/hosts and returns its path.
+func (w *worker) writeHosts(d Desired) (string, error) {
+	path := filepath.Join(w.dir(), "etc-hosts")
+	text := hostsFile(d.Pod, d.Address)
+	if old, err := os.ReadFile(path); err == nil && string(old) == text {
+		return path, nil
+	}
+	if err := os.MkdirAll(w.dir(), 0o700); err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(path, []byte(text), 0o644)
+}
+
+// slot waits for its turn among the creations and starts of all pods, and
+// returns what gives the turn back.
+func (w *worker) slot() func() {
+	w.set.busy <- struct{}{}
+	return func() { <-w.set.busy }
+}
+
+func specOf(pod *corev1.Pod, name string) *corev1.Container {
+	for i := range pod.Spec.Containers {
+		if pod.Spec.Containers[i].Name == name {
+			return &pod.Spec.Containers[i]
+		}
+	}
+	panic("a step names container " + name + ", which the pod has not")
+}

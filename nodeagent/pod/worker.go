@@ -1,0 +1,214 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"bramble.dev/bramble/nodeagent/container"
+)
+
+// Waits of a worker that can go on only by trying again.
+const (
+	unavailableDelay = time.Second // the engine does not answer
+	repeatDelay      = time.Second // a step succeeded and changed nothing
+)
+
+// worker brings one pod to what is desired. Its goroutine lives while there is
+// work; between that, a timer may stand.
+type worker struct {
+	set *Workers
+	uid string
+
+	mu        sync.Mutex // protects what follows, up to the blank line
+	desired   Desired
+	dirty     bool // look again
+	active    bool // a goroutine runs
+	stale     bool // make sure of network and volumes again
+	timer     *time.Timer
+	interrupt context.CancelFunc // of the step under way, if it may be broken off
+
+	// What follows belongs to the goroutine.
+	memory Observed
+	netns  string
+	mounts map[string][]container.Mount
+	images map[string]string // id by container name
+	made   map[string]string // the engine's id by container name, of this turn
+}
+
+func (w *worker) want(d Desired) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.desired = d
+	if w.interrupt != nil {
+		w.interrupt()
+	}
+}
+
+func (w *worker) refresh() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stale = true
+}
+
+// take marks the worker dirty and reports whether it needs a goroutine.
+func (w *worker) take() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dirty = true
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+	start := !w.active
+	w.active = true
+	return start
+}
+
+func (w *worker) stopTimer() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// run takes turns until nothing is left to do, or ctx ends.
+func (w *worker) run(ctx context.Context) {
+	for {
+		w.mu.Lock()
+		if !w.dirty || ctx.Err() != nil {
+			w.active = false
+			w.mu.Unlock()
+			return
+		}
+		w.dirty = false
+		if w.stale {
+			w.stale, w.memory.Attached, w.memory.Mounted = false, false, false
+		}
+		w.mu.Unlock()
+		w.turn(ctx)
+	}
+}
+
+// turn observes, plans and does until the plan is empty, and sets the timer.
+func (w *worker) turn(ctx context.Context) {
+	var last []Step
+	for ctx.Err() == nil {
+		d := w.wanted()
+		if err := w.observe(ctx, d); err != nil {
+			w.set.cfg.Log.Debug("cannot look up a pod in the engine", "pod", w.uid, "err", err)
+			w.wakeIn(unavailableDelay)
+			return
+		}
+		w.report(d)
+		steps := Plan(d, w.memory)
+		if len(steps) == 0 {
+			w.rest(d)
+			return
+		}
+		if slices.Equal(steps, last) {
+			w.wakeIn(repeatDelay)
+			return
+		}
+		last = steps
+		err := w.doAll(ctx, d, steps)
+		if errors.Is(err, ErrUnavailable) {
+			w.wakeIn(unavailableDelay)
+			return
+		}
+	}
+}
+
+func (w *worker) wanted() Desired {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.desired
+}
+
+// rest ends a turn: with a timer, or for good.
+func (w *worker) rest(d Desired) {
+	if d.Pod == nil && w.memory.Gone {
+		w.set.drop(w)
+		return
+	}
+	if wake := Wake(d, w.memory); !wake.IsZero() {
+		w.wakeIn(wake.Sub(w.memory.Now))
+	}
+}
+
+func (w *worker) wakeIn(delay time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.timer = time.AfterFunc(delay, func() { w.set.Nudge(w.uid) })
+}
+
+// observe reads what the engine has and brings the memory up to it.
+func (w *worker) observe(ctx context.Context, d Desired) error {
+	m := &w.memory
+	m.Now = w.set.cfg.Now()
+	if m.Gone {
+		return nil
+	}
+	engine, err := w.set.cfg.Pods.Get(ctx, w.uid)
+	if err != nil {
+		return err
+	}
+	m.Engine = engine
+	if d.leaving() && m.LeavingSince.IsZero() {
+		m.LeavingSince = m.Now
+		m.Retries = nil
+	}
+	if d.Pod == nil {
+		return nil
+	}
+	if m.StartTime.IsZero() {
+		m.begin(d.Pod)
+	}
+	before := m.Retries
+	m.Retries = make(map[string]Retry, len(before))
+	for name, r := range before {
+		m.Retries[name] = r
+	}
+	m.Note(d)
+	for name, r := range m.Retries {
+		if r.For != before[name].For && r.Delay > 0 {
+			w.event(d, name, corev1.EventTypeWarning, "BackOff", backOffMessage(d.Pod, name))
+		}
+	}
+	return nil
+}
+
+// begin sets the pod's start and, by it, its deadline.
+func (o *Observed) begin(pod *corev1.Pod) {
+	o.StartTime = o.Now
+	if pod.Status.StartTime != nil {
+		o.StartTime = pod.Status.StartTime.Time
+	}
+	if pod.Spec.ActiveDeadlineSeconds != nil {
+		spent := max(0, o.Now.Sub(o.StartTime))
+		o.Deadline = o.Now.Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds)*time.Second - spent)
+	}
+}
+
+func (w *worker) report(d Desired) {
+	if d.Pod == nil || w.memory.Gone {
+		return
+	}
+	st := Status(d, w.memory, w.set.cfg.HostIP())
+	w.memory.Conditions = st.Conditions
+	w.set.cfg.Reporter.Status(d.Pod, st)
+}
+
+func (w *worker) event(d Desired, container, eventType, reason, message string) {
+	if d.Pod != nil {
+		w.set.cfg.Reporter.Event(d.Pod, container, eventType, reason, message)
+	}
+}
