@@ -14,9 +14,12 @@ import (
 // TestImage is the image that LoadImage makes: busybox, with all its applets.
 const TestImage = "localhost/bramble/busybox:1"
 
-// LoadImage gives the user TestImage, made from the machine's busybox-static
-// package: no registry is needed.
-func (u *User) LoadImage(ctx context.Context) error {
+// LoadImage gives the user TestImage.
+func (u *User) LoadImage(ctx context.Context) error { return u.LoadImageAs(ctx, TestImage) }
+
+// LoadImageAs gives the user an image ref made from the machine's
+// busybox-static package: no registry is needed.
+func (u *User) LoadImageAs(ctx context.Context, ref string) error {
 	archive := filepath.Join(u.Home, "busybox.tar")
 	f, err := os.OpenFile(archive, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -30,7 +33,7 @@ func (u *User) LoadImage(ctx context.Context) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	_, err = u.Podman(ctx, "import", "--change", "CMD=/bin/sh", "--change", "ENV=PATH=/bin", archive, TestImage)
+	_, err = u.Podman(ctx, "import", "--change", "CMD=/bin/sh", "--change", "ENV=PATH=/bin", archive, ref)
 	return err
 }
 

@@ -1,0 +1,35 @@
+# Everything that a contributor runs. `make` alone lists it.
+
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
+DATE       := $(shell git log -1 --format=%cI 2>/dev/null || date -u +%Y-%m-%dT%H:%M:%SZ)
+GO         ?= go
+LDFLAGS    := -s -w -X bramble.dev/bramble/server/api.BuildVersion=$(VERSION) -X bramble.dev/bramble/server/api.BuildDate=$(DATE)
+BUILD      := $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/
+AGENT_TAGS := remote,containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper
+CNI        := github.com/containernetworking/plugins/plugins
+TOOL       := $(GO) tool -modfile=packaging/tools.mod
+ROOT       := $(shell [ "$$(id -u)" = 0 ] || echo sudo env PATH="$$PATH" HOME="$$HOME")
+
+# Folders whose code or tests need the agent's build: no cgo, Podman's tags.
+AGENT_PKGS := ./nodeagent/... ./cmd/bramble-agent ./cmd/bramble-network ./cmd/edgectl ./test/...
+RACE_PKGS  := ./server/... ./systemd/... ./cmd/bramble-server
+
+.PHONY: help build deps demo demo-stop check test test-unit test-e2e test-long bench generate clean
+
+help: ## list these targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+build: ## build all programs into bin/
+	CGO_ENABLED=1 $(BUILD) ./cmd/bramble-server
+	CGO_ENABLED=0 $(BUILD) -tags $(AGENT_TAGS) ./cmd/bramble-agent ./cmd/bramble-network
+	CGO_ENABLED=0 $(BUILD)cni/ $(CNI)/main/bridge $(CNI)/main/loopback $(CNI)/ipam/static
+	CGO_ENABLED=0 $(BUILD) ./cmd/edgectl
+
+deps: ## install the Debian packages that are missing (says which)
+	@packaging/install-deps
+
+demo: deps build ## a server, a rootless node and a pod on this machine, left running
+	@$(ROOT) $(GO) run ./test/demo up
+
+demo-stop: ## stop the demo and leave nothing behind but the packages
+	@$(ROOT) $(GO) run ./test/demo down

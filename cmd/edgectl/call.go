@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+)
+
+// call sends body (nil: a GET) to a path of the API server and decodes the
+// answer into result.
+func call(ctx context.Context, flags *genericclioptions.ConfigFlags, path string, body, result any) error {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	client, err := rest.UnversionedRESTClientFor(withCodec(config))
+	if err != nil {
+		return err
+	}
+	request := client.Get()
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		request = client.Post().Body(data).SetHeader("Content-Type", "application/json")
+	}
+	data, err := request.AbsPath(path).Do(ctx).Raw()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, result)
+}
+
+// fail prints an error and the way out, and ends the program.
+func fail(streams genericiooptions.IOStreams, err error, hint string) {
+	fmt.Fprintf(streams.ErrOut, "error: %v\nhint: %s\n", reword(err.Error()), hint)
+	os.Exit(1)
+}
+
+// hintFor says what to do about an error of call.
+func hintFor(err error, notFound string) string {
+	var status apierrors.APIStatus
+	switch {
+	case apierrors.IsNotFound(err):
+		return notFound
+	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
+		return "use the administrator's kubeconfig (--kubeconfig, or KUBECONFIG); the server writes it to admin.kubeconfig in its data directory"
+	case errors.As(err, &status):
+		return "see the server's log"
+	default:
+		return "check that the server runs and that the kubeconfig (--kubeconfig, or KUBECONFIG) names its address"
+	}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"regexp"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/plugin"
+)
+
+// name is what this program is called in every text that a user sees.
+const name = "edgectl"
+
+const about = `edgectl controls a Bramble cluster. It has all of kubectl's commands, and beside them:
+
+  token    Make and print the command that joins a node
+  why      Say why a pod is where it is, or why it waits
+  version  Print the versions of edgectl and of the server`
+
+// newRoot returns kubectl's command tree under our name with our verbs in it.
+// args is the whole command line: an unknown verb may be a plugin, which then
+// replaces this process.
+func newRoot(streams genericiooptions.IOStreams, args []string) *cobra.Command {
+	flags := genericclioptions.NewConfigFlags(true).
+		WithDeprecatedPasswordFlag().WithDiscoveryBurst(300).WithDiscoveryQPS(50.0).
+		WithWarningPrinter(streams)
+	options := cmd.KubectlOptions{ConfigFlags: flags, IOStreams: streams, Arguments: args}
+	root := cmd.NewKubectlCommand(options)
+	root.Use = name
+	root.Short = "edgectl controls a Bramble cluster"
+	for _, c := range root.Commands() {
+		if c.Name() == "version" {
+			root.RemoveCommand(c)
+		}
+	}
+	root.AddCommand(newToken(flags, streams), newWhy(flags, streams), newVersion(flags, streams))
+	rewordTree(root)
+	root.Long = about
+	runPlugin(root, args, streams)
+	return root
+}
+
+// runPlugin replaces this process by a plugin (edgectl-NAME, or kubectl-NAME)
+// when args name no command of ours.
+func runPlugin(root *cobra.Command, args []string, streams genericiooptions.IOStreams) {
+	if len(args) < 2 {
+		return
+	}
+	if _, _, err := root.Find(args[1:]); err == nil {
+		return
+	}
+	switch args[1] {
+	case "help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
+		return
+	}
+	handler := cmd.NewDefaultPluginHandler(append([]string{name}, plugin.ValidPluginFilenamePrefixes...))
+	if err := cmd.HandlePluginCommand(handler, args[1:], 1); err != nil {
+		fail(streams, err, "check that the plugin is executable, or see the commands there are: "+name+" --help")
+	}
+}
+
+// kubectlWord finds the program's name, but not names that begin with it
+// (kubectl-edit, kubectl.kubernetes.io) and not addresses (reference/kubectl/).
+var kubectlWord = regexp.MustCompile(`(^|[^\w/.-])kubectl($|[^\w/.-]|[.](?:$|\s))`)
+
+// reword puts our name where a text of kubectl's says kubectl.
+func reword(text string) string {
+	const once = "${1}" + name + "${2}"
+	// Twice: neighbours share the character between them.
+	return kubectlWord.ReplaceAllString(kubectlWord.ReplaceAllString(text, once), once)
+}
+
+func rewordTree(c *cobra.Command) {
+	for _, text := range []*string{&c.Short, &c.Long, &c.Example, &c.Deprecated} {
+		*text = reword(*text)
+	}
+	for _, child := range c.Commands() {
+		rewordTree(child)
+	}
+}

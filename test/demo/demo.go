@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"bramble.dev/bramble/test/cluster"
+)
+
+const (
+	userName = "bramble-demo"
+	nodeName = "demo"
+	image    = "localhost/bramble/hello:1"
+)
+
+// step is one thing that the demo does, and what to do when it fails.
+type step struct {
+	what, hint string
+	do         func(ctx context.Context) error
+}
+
+type demo struct {
+	root, bin string
+	address   string // of the server
+	user      *cluster.User
+}
+
+func (d *demo) up() []step {
+	logs := fmt.Sprintf("see /var/lib/%s/server.log and agent.log; `make demo-stop` starts over", userName)
+	return []step{
+		{"user " + userName + ", with rootless Podman of its own", "is /etc/subuid writable? `make demo-stop` removes a half-made user", d.makeUser},
+		{"image " + image + ", from this machine's busybox", "try it by hand: sudo -u " + userName + " podman images", d.makeImage},
+		{"server on https://" + d.address, logs + "; another port: DEMO_PORT=26443 make demo", d.startServer},
+		{"node " + nodeName + " joins with a one-time token", logs, d.join},
+		{"agent of node " + nodeName + ", until it is Ready", logs, d.startAgent},
+		{"edgectl apply -f examples/hello.yaml", "see the server's words above", d.apply},
+		{"pod hello, until it is Ready", "ask: bin/edgectl --kubeconfig demo.kubeconfig describe pod hello", d.waitPod},
+		{"edgectl get pods -o wide", logs, d.show("get", "pods", "-o", "wide")},
+		{"a page from the pod, through the API", logs, d.show("get", "--raw", "/api/v1/namespaces/default/pods/hello:8080/proxy/")},
+		{"edgectl logs hello", logs, d.show("logs", "hello")},
+	}
+}
+
+func (d *demo) down() []step {
+	return []step{
+		{"processes, files and user " + userName, "a process of the user may hang: ps -u " + userName, d.removeUser},
+		{"demo.kubeconfig", "remove it by hand", func(context.Context) error {
+			if err := os.Remove(d.kubeconfig()); err != nil && !os.IsNotExist(err) {
+				return err
+			}
+			return nil
+		}},
+	}
+}
+
+func (d *demo) farewell(verb string) string {
+	if verb == "down" {
+		return "The demo is gone. What stays are the Debian packages that it installed.\n"
+	}
+	return "\nAll of it is running. Use it:  export KUBECONFIG=" + d.kubeconfig() +
+		"\n                               bin/edgectl get pods -A        (kubectl works as well)" +
+		"\n                               bin/edgectl why pod hello\nStop it and clean up:          make demo-stop\n"
+}
+
+func (d *demo) kubeconfig() string { return filepath.Join(d.root, "demo.kubeconfig") }
+
+func (d *demo) makeUser(ctx context.Context) error {
+	u, err := cluster.MakeUser(ctx, userName)
+	d.user = u
+	return err
+}
+
+func (d *demo) removeUser(ctx context.Context) error {
+	if _, err := user.Lookup(userName); err != nil {
+		return nil // there is none
+	}
+	u, err := cluster.MakeUser(ctx, userName)
+	if err != nil {
+		return err
+	}
+	return u.Close()
+}
+
+func (d *demo) makeImage(ctx context.Context) error {
+	if _, err := d.user.Podman(ctx, "image", "exists", image); err == nil {
+		return nil
+	}
+	return d.user.LoadImageAs(ctx, image)
+}
+
+func (d *demo) startServer(ctx context.Context) error {
+	if d.serverReady(ctx) {
+		return d.copyKubeconfig()
+	}
+	err := d.background("server", "bramble-server", "--data-dir", filepath.Join(d.user.Home, "server"), "--listen", d.address)
+	if err != nil {
+		return err
+	}
+	if err := poll(ctx, 20*time.Second, d.serverReady); err != nil {
+		return fmt.Errorf("the server is not ready after 20 s")
+	}
+	return d.copyKubeconfig()
+}
+
+func (d *demo) serverReady(ctx context.Context) bool {
+	client := http.Client{Timeout: time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, // only "does it answer"
+	}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+d.address+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return false
+	}
+	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+}
+
+// copyKubeconfig gives the caller, who may have come by sudo, a kubeconfig.
+func (d *demo) copyKubeconfig() error {
+	data, err := os.ReadFile(filepath.Join(d.user.Home, "server", "admin.kubeconfig"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(d.kubeconfig(), data, 0o600); err != nil {
+		return err
+	}
+	if uid, err := strconv.Atoi(os.Getenv("SUDO_UID")); err == nil {
+		return os.Chown(d.kubeconfig(), uid, -1)
+	}
+	return nil
+}
+
+func (d *demo) join(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(d.agentDir(), "node.crt")); err == nil {
+		return nil // joined before
+	}
+	command, err := d.edgectl(ctx, "token", "create", "--server-address", d.address)
+	if err != nil {
+		return err
+	}
+	words := strings.Fields(command)
+	token := words[len(words)-1]
+	cmd := d.user.Command(ctx, filepath.Join(d.binOfUser(), "bramble-agent"), "join",
+		"--state-dir", d.agentDir(), "--server", d.address, "--node-name", nodeName, token)
+	return output(cmd)
+}
+
+func (d *demo) agentDir() string  { return filepath.Join(d.user.Home, "agent") }
+func (d *demo) binOfUser() string { return filepath.Join(d.user.Home, "bin") }
+
+func (d *demo) startAgent(ctx context.Context) error {
+	if !d.running("bramble-agent") {
+		err := d.background("agent", "bramble-agent", "run", "--state-dir", d.agentDir())
+		if err != nil {
+			return err
+		}
+	}
+	err := poll(ctx, 40*time.Second, func(ctx context.Context) bool {
+		_, err := d.edgectl(ctx, "get", "node", nodeName)
+		return err == nil
+	})
+	if err != nil {
+		return fmt.Errorf("the node did not register in 40 s")
+	}
+	_, err = d.edgectl(ctx, "wait", "--for=condition=Ready", "node/"+nodeName, "--timeout=40s")
+	return err
+}
+
+func (d *demo) apply(ctx context.Context) error {
+	return d.show("apply", "-f", filepath.Join(d.root, "examples/hello.yaml"))(ctx)
+}
+
+func (d *demo) waitPod(ctx context.Context) error {
+	_, err := d.edgectl(ctx, "wait", "--for=condition=Ready", "pod/hello", "--timeout=60s")
+	return err
+}
+
+// show runs edgectl and prints what it says.
+func (d *demo) show(args ...string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		out, err := d.edgectl(ctx, args...)
+		for line := range strings.Lines(out) {
+			fmt.Print("      ", line)
+		}
+		return err
+	}
+}
+
+func (d *demo) edgectl(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(d.bin, "edgectl"), append([]string{"--kubeconfig", d.kubeconfig()}, args...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("edgectl %s: %s", strings.Join(args, " "), strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}
