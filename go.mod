@@ -212,3 +212,6 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	tags.cncf.io/container-device-interface v1.0.1 // indirect
 )
+
+// Podman v5.8.1 needs functions that v0.6 removed; nothing else here calls it.
+replace github.com/cyphar/filepath-securejoin => github.com/cyphar/filepath-securejoin v0.5.2
