@@ -30,7 +30,7 @@ func (w *worker) doAll(ctx context.Context, d Desired, steps []Step) error {
 		switch {
 		case err == nil:
 			w.succeeded(step)
-		case ctx.Err() != nil || errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled):
+		case ctx.Err() != nil || errors.Is(err, container.ErrUnavailable) || errors.Is(err, context.Canceled):
 			return err
 		default:
 			w.failed(d, step, err)
@@ -59,7 +59,7 @@ func (w *worker) stopAll(ctx context.Context, d Desired, steps []Step) error {
 	}
 	group.Wait()
 	err := errors.Join(errs...)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrUnavailable) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, container.ErrUnavailable) {
 		w.failed(d, Step{Action: StopContainer}, err)
 	}
 	return err
@@ -156,7 +156,7 @@ func (w *worker) pull(ctx context.Context, d Desired, step Step) error {
 	if spec.ImagePullPolicy != corev1.PullAlways {
 		image, found, err := images.Image(ctx, spec.Image)
 		switch {
-		case errors.Is(err, ErrInvalidImage):
+		case errors.Is(err, container.ErrInvalidImageName):
 			return &Failure{Reason: ReasonInvalidImageName, Event: "InspectFailed", Err: fmt.Errorf("Failed to apply default image tag %q: %w", spec.Image, err)}
 		case err != nil:
 			return &Failure{Reason: "ImageInspectError", Event: "InspectFailed", Err: err}
@@ -172,7 +172,7 @@ func (w *worker) pull(ctx context.Context, d Desired, step Step) error {
 	started := w.set.cfg.Now()
 	image, err := images.Pull(ctx, spec.Image)
 	switch {
-	case errors.Is(err, ErrInvalidImage):
+	case errors.Is(err, container.ErrInvalidImageName):
 		return &Failure{Reason: ReasonInvalidImageName, Event: "InspectFailed", Err: fmt.Errorf("Failed to apply default image tag %q: %w", spec.Image, err)}
 	case err != nil:
 		return &Failure{Reason: ReasonErrImagePull, Event: "Failed", Err: fmt.Errorf("Failed to pull image %q: %w", spec.Image, err)}

@@ -15,7 +15,7 @@ import (
 
 // environment composes a container's variables: envFrom first, then env, later
 // names over earlier ones, $(NAME) expanded by what stands before. A missing
-// object is a *MissingError.
+// object is a *container.MissingError.
 func environment(ctx context.Context, d Desired, hostIP string, spec *corev1.Container, source Source) ([]container.Env, error) {
 	values := map[string]string{}
 	var names []string
@@ -75,11 +75,11 @@ func envValue(ctx context.Context, d Desired, hostIP string, from *corev1.EnvVar
 	case from.ConfigMapKeyRef != nil:
 		ref := from.ConfigMapKeyRef
 		data, err := configMapData(ctx, d.Pod.Namespace, ref.Name, source)
-		return pick(data, err, ref.Key, ref.Optional, &MissingError{Kind: "ConfigMap", Namespace: d.Pod.Namespace, Name: ref.Name, Key: ref.Key})
+		return pick(data, err, ref.Key, ref.Optional, &container.MissingError{Kind: "ConfigMap", Namespace: d.Pod.Namespace, Name: ref.Name, Key: ref.Key})
 	case from.SecretKeyRef != nil:
 		ref := from.SecretKeyRef
 		data, err := secretData(ctx, d.Pod.Namespace, ref.Name, source)
-		return pick(data, err, ref.Key, ref.Optional, &MissingError{Kind: "Secret", Namespace: d.Pod.Namespace, Name: ref.Name, Key: ref.Key})
+		return pick(data, err, ref.Key, ref.Optional, &container.MissingError{Kind: "Secret", Namespace: d.Pod.Namespace, Name: ref.Name, Key: ref.Key})
 	case from.FieldRef != nil:
 		value, err := fieldValue(d, hostIP, from.FieldRef.FieldPath)
 		return value, err == nil, err
@@ -98,7 +98,7 @@ func pick(data map[string]string, err error, key string, isOptional *bool, missi
 
 // optional forgives that an optional object is missing.
 func optional(err error, isOptional *bool) error {
-	var missing *MissingError
+	var missing *container.MissingError
 	if isOptional != nil && *isOptional && errors.As(err, &missing) {
 		return nil
 	}

@@ -1,33 +1,5 @@
 package pod
 
-import (
-	"errors"
-	"fmt"
-	"strings"
-)
-
-// ErrUnavailable means that the engine or the network process does not answer:
-// nothing is wrong with the pod, and the step is tried again soon. Adapters
-// wrap it.
-var ErrUnavailable = errors.New("the container engine does not answer")
-
-// ErrInvalidImage means that an image reference cannot be parsed. Adapters wrap it.
-var ErrInvalidImage = errors.New("invalid image name")
-
-// MissingError says that a pod refers to an object that does not exist. Its text
-// is the kubelet's.
-type MissingError struct {
-	Kind, Namespace, Name string
-	Key                   string // of the object; empty: the whole object is missing
-}
-
-func (e *MissingError) Error() string {
-	if e.Key != "" {
-		return fmt.Sprintf("couldn't find key %s in %s %s/%s", e.Key, e.Kind, e.Namespace, e.Name)
-	}
-	return fmt.Sprintf("%s %q not found", strings.ToLower(e.Kind), e.Name)
-}
-
 // The kubelet's reasons for a container that waits.
 const (
 	ReasonContainerCreating    = "ContainerCreating"

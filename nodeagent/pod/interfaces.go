@@ -42,7 +42,7 @@ type Network interface {
 // Volumes makes a pod's volumes.
 type Volumes interface {
 	// Mount makes sure of all of the pod's volumes and returns, by container
-	// name, what is to be mounted. A missing object is a *MissingError.
+	// name, what is to be mounted. A missing object is a *container.MissingError.
 	Mount(ctx context.Context, pod *corev1.Pod, source Source) (map[string][]container.Mount, error)
 	Unmount(ctx context.Context, uid string) error
 }

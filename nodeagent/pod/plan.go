@@ -132,11 +132,7 @@ func planRemoval(d Desired, o Observed) []Step {
 	if steps := planStop(d, o, "Stopping container %s"); len(steps) > 0 {
 		return steps
 	}
-	var steps []Step
-	if o.Engine.ID != "" || len(o.Engine.Containers) > 0 {
-		steps = append(steps, Step{Action: RemovePod})
-	}
-	return append(steps, Step{Action: Detach}, Step{Action: Unmount}, Step{Action: Forget})
+	return []Step{{Action: RemovePod}, {Action: Detach}, {Action: Unmount}, {Action: Forget}}
 }
 
 // planStop stops all containers that run, each with what is left of the grace.

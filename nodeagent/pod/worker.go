@@ -117,7 +117,7 @@ func (w *worker) turn(ctx context.Context) {
 		}
 		last = steps
 		err := w.doAll(ctx, d, steps)
-		if errors.Is(err, ErrUnavailable) {
+		if errors.Is(err, container.ErrUnavailable) {
 			w.wakeIn(unavailableDelay)
 			return
 		}

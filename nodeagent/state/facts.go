@@ -1,0 +1,104 @@
+package state
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Facts is what a node knows of its cluster from joining it.
+type Facts struct {
+	NodeName    string   `json:"nodeName"`
+	Servers     []string `json:"servers"` // host:port, tried in turn
+	Epoch       string   `json:"epoch"`   // of the server's database: the one known
+	PodCIDR     string   `json:"podCIDR"`
+	ClusterCIDR string   `json:"clusterCIDR"`
+	ServiceCIDR string   `json:"serviceCIDR"`
+	// TrustedTime is the latest time that the server has vouched for, RFC 3339.
+	TrustedTime string `json:"trustedTime,omitempty"`
+}
+
+// ErrNotJoined means that the directory has no node's facts.
+var ErrNotJoined = errors.New("this node has not joined a cluster")
+
+// Identity is the node's key pair and its cluster's authority, in PEM.
+type Identity struct{ Key, Certificate, CA []byte }
+
+// Join keeps what joining brought. It replaces an earlier join.
+func Join(dir string, facts Facts, identity Identity) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("cannot make the state directory: %w", err)
+	}
+	for name, data := range map[string][]byte{"key.pem": identity.Key, "cert.pem": identity.Certificate, "ca.pem": identity.CA} {
+		if err := writeFile(filepath.Join(dir, name), data); err != nil {
+			return err
+		}
+	}
+	return writeFacts(dir, facts) // last: its presence means joined
+}
+
+// ReadIdentity returns the node's identity; ErrNotJoined when there is none.
+func ReadIdentity(dir string) (Identity, error) {
+	var identity Identity
+	for name, into := range map[string]*[]byte{"key.pem": &identity.Key, "cert.pem": &identity.Certificate, "ca.pem": &identity.CA} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return Identity{}, ErrNotJoined
+		}
+		if err != nil {
+			return Identity{}, fmt.Errorf("cannot read the node's identity: %w", err)
+		}
+		*into = data
+	}
+	return identity, nil
+}
+
+// WriteCertificate replaces the node's certificate by a renewed one, which is
+// of the same key: a power cut between two files cannot part them.
+func WriteCertificate(dir string, certificate []byte) error {
+	return writeFile(filepath.Join(dir, "cert.pem"), certificate)
+}
+
+// TLS returns the client's configuration. The server's certificate is checked
+// against the cluster's authority as of now, or of trusted, where the clock is
+// behind it: a board without a clock boots in 1970.
+func (i Identity) TLS(trusted time.Time) (*tls.Config, error) {
+	pair, err := tls.X509KeyPair(i.Certificate, i.Key)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the node's certificate: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(i.CA) {
+		return nil, errors.New("cannot use the cluster's CA certificate: it is no PEM certificate")
+	}
+	return &tls.Config{
+		Certificates: []tls.Certificate{pair},
+		RootCAs:      roots,
+		Time: func() time.Time {
+			if now := time.Now(); now.After(trusted) {
+				return now
+			}
+			return trusted
+		},
+		MinVersion: tls.VersionTLS13,
+	}, nil
+}
+
+// Validity returns the bounds of the node's certificate.
+func (i Identity) Validity() (notBefore, notAfter time.Time, err error) {
+	block, _ := pem.Decode(i.Certificate)
+	if block == nil {
+		return time.Time{}, time.Time{}, errors.New("the node's certificate is no PEM")
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return time.Time{}, time.Time{}, fmt.Errorf("cannot read the node's certificate: %w", err)
+	}
+	return cert.NotBefore, cert.NotAfter, nil
+}

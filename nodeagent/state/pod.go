@@ -1,0 +1,50 @@
+package state
+
+import (
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"bramble.dev/bramble/server/api"
+)
+
+// Pod is the node's record of one of its pods.
+type Pod struct {
+	Pod        *corev1.Pod         `json:"pod"`
+	Address    netip.Addr          `json:"address"`
+	Failover   string              `json:"failover"` // api.FailoverKeep, FailoverMove or FailoverExclusive
+	ConfigMaps []*corev1.ConfigMap `json:"configMaps,omitempty"`
+	Secrets    []*corev1.Secret    `json:"secrets,omitempty"`
+}
+
+// Failover is the pod's policy when its node is out of reach: as annotated, else
+// keep for bare pods and a DaemonSet's, and move for other controllers' pods.
+// An annotation of an unknown value counts as keep, which moves nothing.
+func Failover(pod *corev1.Pod) string {
+	switch policy := pod.Annotations[api.AnnotationFailover]; policy {
+	case api.FailoverKeep, api.FailoverMove, api.FailoverExclusive:
+		return policy
+	case "":
+	default:
+		return api.FailoverKeep
+	}
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil || owner.Kind == "DaemonSet" {
+		return api.FailoverKeep
+	}
+	return api.FailoverMove
+}
+
+// Trim returns the pod as it is kept: without what changes at each write and is
+// of no use to the node. Of the status only the start and a final phase stay.
+func Trim(pod *corev1.Pod) *corev1.Pod {
+	kept := pod.DeepCopy()
+	kept.ManagedFields = nil
+	kept.ResourceVersion = ""
+	kept.Status = corev1.PodStatus{StartTime: pod.Status.StartTime, QOSClass: pod.Status.QOSClass}
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		kept.Status.Phase, kept.Status.Reason, kept.Status.Message = pod.Status.Phase, pod.Status.Reason, pod.Status.Message
+	}
+	return kept
+}

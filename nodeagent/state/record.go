@@ -1,0 +1,217 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Record is the open record. All methods are safe for concurrent use; those
+// that change something return when it is on the disk.
+type Record struct {
+	dir string
+	log *slog.Logger
+
+	mu    sync.Mutex // protects what follows
+	facts Facts
+	pods  map[string]*Pod // by uid; values are replaced, never changed
+	last  netip.Addr      // the address allotted last
+}
+
+// Open reads the record in dir; ErrNotJoined when there is none. What is corrupt
+// is set aside with a line in the log.
+func Open(dir string, log *slog.Logger) (*Record, error) {
+	if err := os.MkdirAll(filepath.Join(dir, "pods"), 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the state directory: %w", err)
+	}
+	r := &Record{dir: dir, log: log, pods: map[string]*Pod{}}
+	err := readJSON(filepath.Join(dir, "node.json"), &r.facts)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNotJoined
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the node's facts (join again to make them anew): %w", err)
+	}
+	if err := r.readPods(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Record) readPods() error {
+	entries, err := os.ReadDir(filepath.Join(r.dir, "pods"))
+	if err != nil {
+		return fmt.Errorf("cannot read the pods' records: %w", err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(r.dir, "pods", e.Name())
+		if strings.HasPrefix(e.Name(), ".new-") {
+			_ = os.Remove(path) // a write that a power cut ended
+			continue
+		}
+		uid, isPod := strings.CutSuffix(e.Name(), ".json")
+		if !isPod {
+			continue
+		}
+		pod, err := readPod(path, uid)
+		if errors.Is(err, errCorrupt) {
+			aside, asideErr := setAside(path)
+			r.log.Error("a pod's record is corrupt and was set aside; the server still has the pod", "file", aside, "err", errors.Join(err, asideErr))
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("cannot read a pod's record: %w", err)
+		}
+		r.pods[uid] = pod
+	}
+	return nil
+}
+
+func readPod(path, uid string) (*Pod, error) {
+	var pod Pod
+	if err := readJSON(path, &pod); err != nil {
+		return nil, err
+	}
+	if pod.Pod == nil || string(pod.Pod.UID) != uid {
+		return nil, fmt.Errorf("%w: it is not of pod %s", errCorrupt, uid)
+	}
+	return &pod, nil
+}
+
+// Facts returns what the node knows of its cluster.
+func (r *Record) Facts() Facts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.facts
+}
+
+// SetFacts replaces them.
+func (r *Record) SetFacts(facts Facts) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := writeFacts(r.dir, facts); err != nil {
+		return err
+	}
+	r.facts = facts
+	return nil
+}
+
+func writeFacts(dir string, facts Facts) error {
+	data, err := json.MarshalIndent(facts, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot encode the node's facts: %w", err)
+	}
+	return writeFile(filepath.Join(dir, "node.json"), append(data, '\n'))
+}
+
+// Pods returns all pods of the record, sorted by uid. They must not be changed.
+func (r *Record) Pods() []*Pod {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]*Pod, 0, len(r.pods))
+	for _, uid := range slices.Sorted(maps.Keys(r.pods)) {
+		all = append(all, r.pods[uid])
+	}
+	return all
+}
+
+// Pod returns one pod, which must not be changed, or nil.
+func (r *Record) Pod(uid string) *Pod {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pods[uid]
+}
+
+// Keep records a pod, allotting its address when it is new, and returns the
+// record. The objects that it uses are kept from before. It writes only what
+// changed. A node without a free address returns ErrNoAddress.
+func (r *Record) Keep(pod *corev1.Pod) (*Pod, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := &Pod{Pod: Trim(pod), Failover: Failover(pod)}
+	if old := r.pods[string(pod.UID)]; old != nil {
+		next.Address, next.ConfigMaps, next.Secrets = old.Address, old.ConfigMaps, old.Secrets
+		if next.Pod.Status.StartTime == nil {
+			next.Pod.Status.StartTime = old.Pod.Status.StartTime
+		}
+	}
+	if !next.Address.IsValid() {
+		addr, err := r.allot()
+		if err != nil {
+			return nil, fmt.Errorf("cannot record pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		next.Address = addr
+	}
+	return next, r.write(next)
+}
+
+// Use records the objects that a pod uses. It succeeds when there is no such pod.
+func (r *Record) Use(uid string, configMaps []*corev1.ConfigMap, secrets []*corev1.Secret) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.pods[uid]
+	if old == nil {
+		return nil
+	}
+	next := *old
+	next.ConfigMaps, next.Secrets = configMaps, secrets
+	return r.write(&next)
+}
+
+// write records a pod; the caller holds r.mu.
+func (r *Record) write(pod *Pod) error {
+	data, err := json.Marshal(pod)
+	if err != nil {
+		return fmt.Errorf("cannot encode the record of a pod: %w", err)
+	}
+	uid := string(pod.Pod.UID)
+	if err := writeFile(r.path(uid), data); err != nil {
+		return err
+	}
+	r.pods[uid] = pod
+	return nil
+}
+
+// Drop forgets a pod and frees its address. It succeeds when there is none.
+func (r *Record) Drop(uid string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := removeFile(r.path(uid)); err != nil {
+		return err
+	}
+	delete(r.pods, uid)
+	return nil
+}
+
+func (r *Record) path(uid string) string {
+	return filepath.Join(r.dir, "pods", filepath.Base(uid)+".json")
+}
+
+// allot returns an address of the node's range that no pod has; the caller
+// holds r.mu.
+func (r *Record) allot() (netip.Addr, error) {
+	prefix, err := netip.ParsePrefix(r.facts.PodCIDR)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("cannot use the node's pod range: %w", err)
+	}
+	taken := make(map[netip.Addr]bool, len(r.pods))
+	for _, pod := range r.pods {
+		taken[pod.Address] = true
+	}
+	addr, err := free(prefix, r.last, taken)
+	if err == nil {
+		r.last = addr
+	}
+	return addr, err
+}
