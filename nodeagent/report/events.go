@@ -1,0 +1,209 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"bramble.dev/bramble/server/client"
+)
+
+// Bounds of what is kept of events: the oldest go first.
+const (
+	maxQueued = 256
+	maxKnown  = 256
+	// forgetAfter is how long a repeated event counts up the same object.
+	forgetAfter = 10 * time.Minute
+)
+
+// Component is who this node's events and managed fields are from.
+const Component = "bramble-agent"
+
+// EventServer is what the server does with events; *client.Client is one.
+type EventServer interface {
+	CreateEvent(ctx context.Context, e *corev1.Event) (*corev1.Event, error)
+	PatchEvent(ctx context.Context, namespace, name string, p client.Patch) (*corev1.Event, error)
+}
+
+// Events sends the events of the node and its pods. Equal ones within ten
+// minutes are one object that counts. While the server is away the newest wait.
+type Events struct {
+	server EventServer
+	node   string
+	log    *slog.Logger
+	wake   chan struct{}
+
+	mu    sync.Mutex // protects what follows
+	known map[eventKey]*corev1.Event
+	queue []*corev1.Event // to be sent, each once
+}
+
+type eventKey struct {
+	uid, field, reason, message string
+}
+
+// NewEvents returns a recorder of events; nothing is sent before Run.
+func NewEvents(server EventServer, node string, log *slog.Logger) *Events {
+	return &Events{server: server, node: node, log: log, wake: make(chan struct{}, 1), known: map[eventKey]*corev1.Event{}}
+}
+
+// Pod records an event about a pod or, when container is not empty, about one of
+// its containers. It does not block.
+func (e *Events) Pod(pod *corev1.Pod, container, eventType, reason, message string) {
+	ref := corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+		ResourceVersion: pod.ResourceVersion,
+	}
+	if container != "" {
+		ref.FieldPath = "spec.containers{" + container + "}"
+	}
+	e.record(ref, eventType, reason, message)
+}
+
+// Node records an event about the node itself. It does not block.
+func (e *Events) Node(eventType, reason, message string) {
+	e.record(corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: e.node, UID: types.UID(e.node)}, eventType, reason, message)
+}
+
+func (e *Events) record(ref corev1.ObjectReference, eventType, reason, message string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := metav1.NewTime(time.Now())
+	key := eventKey{string(ref.UID), ref.FieldPath, reason, message}
+	event := e.known[key]
+	if event != nil && now.Sub(event.LastTimestamp.Time) < forgetAfter {
+		event.Count++
+		event.LastTimestamp = now
+	} else {
+		event = e.make(ref, eventType, reason, message, now)
+		e.forgetOldest()
+		e.known[key] = event
+	}
+	e.enqueue(event)
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (e *Events) make(ref corev1.ObjectReference, eventType, reason, message string, now metav1.Time) *corev1.Event {
+	namespace := ref.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	return &corev1.Event{
+		TypeMeta:       metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
+		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s.%x", ref.Name, now.UnixNano())},
+		InvolvedObject: ref, Type: eventType, Reason: reason, Message: message,
+		Source:              corev1.EventSource{Component: Component, Host: e.node},
+		ReportingController: Component, ReportingInstance: e.node,
+		FirstTimestamp: now, LastTimestamp: now, Count: 1,
+	}
+}
+
+func (e *Events) forgetOldest() {
+	if len(e.known) < maxKnown {
+		return
+	}
+	var oldest eventKey
+	var at time.Time
+	for key, event := range e.known {
+		if at.IsZero() || event.LastTimestamp.Time.Before(at) {
+			oldest, at = key, event.LastTimestamp.Time
+		}
+	}
+	delete(e.known, oldest)
+}
+
+func (e *Events) enqueue(event *corev1.Event) {
+	for _, waiting := range e.queue {
+		if waiting == event {
+			return
+		}
+	}
+	if len(e.queue) == maxQueued {
+		e.queue = e.queue[1:]
+	}
+	e.queue = append(e.queue, event)
+}
+
+// Run sends until ctx ends.
+func (e *Events) Run(ctx context.Context) error {
+	failures := 0
+	for {
+		wait := e.wake
+		var retry <-chan time.Time
+		if failures > 0 {
+			wait, retry = nil, time.After(delay(failures))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-wait:
+		case <-retry:
+		}
+		if e.flush(ctx) {
+			failures = 0
+		} else {
+			failures++
+		}
+	}
+}
+
+// flush sends what is queued, and reports whether the server took it.
+func (e *Events) flush(ctx context.Context) bool {
+	for {
+		event := e.take()
+		if event == nil {
+			return true
+		}
+		if err := e.send(ctx, *event); err != nil && !refused(err) {
+			e.mu.Lock()
+			e.enqueue(event)
+			e.mu.Unlock()
+			return false
+		}
+	}
+}
+
+// take returns the oldest queued event.
+func (e *Events) take() *corev1.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.queue) == 0 {
+		return nil
+	}
+	event := e.queue[0]
+	e.queue = e.queue[1:]
+	return event
+}
+
+func (e *Events) send(ctx context.Context, event corev1.Event) error {
+	if event.Count > 1 {
+		patch, err := client.MergePatch(map[string]any{"count": event.Count, "lastTimestamp": event.LastTimestamp})
+		if err == nil {
+			_, err = e.server.PatchEvent(ctx, event.Namespace, event.Name, patch)
+		}
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	_, err := e.server.CreateEvent(ctx, &event)
+	if refused(err) {
+		e.log.Debug("an event was refused", "event", event.Reason, "err", err)
+	}
+	return err
+}
+
+// refused reports whether the server answered, and trying again is of no use.
+func refused(err error) bool {
+	status, ok := err.(apierrors.APIStatus)
+	return ok && status.Status().Code < 500 && !apierrors.IsTooManyRequests(err)
+}

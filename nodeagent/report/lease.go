@@ -1,0 +1,104 @@
+package report
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"bramble.dev/bramble/server/api"
+)
+
+// LeaseServer is what the server does with a node's lease; *client.Client is one.
+type LeaseServer interface {
+	GetLease(ctx context.Context, node string) (*coordinationv1.Lease, error)
+	CreateLease(ctx context.Context, l *coordinationv1.Lease) (*coordinationv1.Lease, error)
+	UpdateLease(ctx context.Context, l *coordinationv1.Lease) (*coordinationv1.Lease, error)
+}
+
+// Lease renews the node's Lease in kube-node-lease: the node's heartbeat. Its
+// waits are by the monotonic clock; renewTime is the node's wall clock, for
+// people alone.
+type Lease struct {
+	Server   LeaseServer
+	Node     string
+	Every    time.Duration // default 10 s; each wait is up to a tenth shorter
+	Duration time.Duration // leaseDurationSeconds; default 40 s
+	Log      *slog.Logger
+	// Renewed, when set, is called after each renewal. It must not block.
+	Renewed func()
+
+	held *coordinationv1.Lease // as the server answered last; nil: not known
+}
+
+// Run renews until ctx ends.
+func (l *Lease) Run(ctx context.Context) error {
+	every := l.Every
+	if every == 0 {
+		every = 10 * time.Second
+	}
+	failures := 0
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+		}
+		wait := every - rand.N(every/10)
+		if err := l.renew(ctx, every); err != nil {
+			failures++
+			wait = min(wait, delay(failures))
+			l.Log.Debug("cannot renew the node's lease", "err", err)
+		} else {
+			failures = 0
+			if l.Renewed != nil {
+				l.Renewed()
+			}
+		}
+		timer.Reset(wait)
+	}
+}
+
+func (l *Lease) renew(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if l.held == nil {
+		if err := l.hold(ctx); err != nil {
+			return err
+		}
+	}
+	next := l.held.DeepCopy()
+	now := metav1.NewMicroTime(time.Now())
+	next.Spec.RenewTime = &now
+	answer, err := l.Server.UpdateLease(ctx, next)
+	l.held = answer // nil after an error: it is read again
+	return err
+}
+
+// hold reads the lease, or makes it.
+func (l *Lease) hold(ctx context.Context) error {
+	held, err := l.Server.GetLease(ctx, l.Node)
+	if apierrors.IsNotFound(err) {
+		held, err = l.Server.CreateLease(ctx, l.lease())
+	}
+	l.held = held
+	return err
+}
+
+func (l *Lease) lease() *coordinationv1.Lease {
+	seconds := int32(40)
+	if l.Duration > 0 {
+		seconds = int32(l.Duration.Seconds())
+	}
+	now := metav1.NewMicroTime(time.Now())
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: l.Node, Namespace: api.NamespaceNodeLeases},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &l.Node, LeaseDurationSeconds: &seconds, RenewTime: &now},
+	}
+}

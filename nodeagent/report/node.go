@@ -1,0 +1,149 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"bramble.dev/bramble/server/client"
+)
+
+// NodeServer is what the server does with a Node; *client.Client is one.
+type NodeServer interface {
+	GetNode(ctx context.Context, name string) (*corev1.Node, error)
+	CreateNode(ctx context.Context, n *corev1.Node) (*corev1.Node, error)
+	PatchNode(ctx context.Context, name string, p client.Patch) (*corev1.Node, error)
+	PatchNodeStatus(ctx context.Context, name string, p client.Patch) (*corev1.Node, error)
+}
+
+// Node registers this node and keeps its status. It looks every Every, and
+// writes when what it finds differs from what the server has.
+type Node struct {
+	Server NodeServer
+	Name   string
+	System System
+	Health func() Health
+	Every  time.Duration // default 10 s
+	Log    *slog.Logger
+	Events *Events // nil: none
+
+	wake chan struct{}
+	sent []byte // what the server has; nil: not known
+	// conditions are the last written.
+	conditions []corev1.NodeCondition
+}
+
+// NewNode returns a reporter of the node; nothing is sent before Run.
+func NewNode(server NodeServer, name string, system System, health func() Health, log *slog.Logger) *Node {
+	return &Node{Server: server, Name: name, System: system, Health: health, Log: log, Every: 10 * time.Second, wake: make(chan struct{}, 1)}
+}
+
+// Look makes the reporter look at once. It does not block.
+func (n *Node) Look() {
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run reports until ctx ends.
+func (n *Node) Run(ctx context.Context) error {
+	failures := 0
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-n.wake:
+		case <-timer.C:
+		}
+		wait := n.Every
+		if err := n.report(ctx); err != nil {
+			failures++
+			wait = delay(failures)
+			n.sent = nil
+			n.Log.Debug("cannot report the node", "err", err)
+		} else {
+			failures = 0
+		}
+		timer.Reset(wait)
+	}
+}
+
+// report sends the node's status where it changed, after making sure of the
+// Node object where that is not known.
+func (n *Node) report(ctx context.Context) error {
+	if n.sent == nil {
+		if err := n.register(ctx); err != nil {
+			return err
+		}
+	}
+	st := NodeStatus(n.Name, n.System.Read(), n.Health(), n.conditions, time.Now())
+	data, err := json.Marshal(stable(st))
+	if err != nil {
+		return fmt.Errorf("cannot encode the node's status: %w", err)
+	}
+	if bytes.Equal(data, n.sent) {
+		return nil
+	}
+	patch, err := client.StrategicPatch(map[string]any{"status": st})
+	if err != nil {
+		return err
+	}
+	if _, err := n.Server.PatchNodeStatus(ctx, n.Name, patch); err != nil {
+		return err
+	}
+	n.sent, n.conditions = data, st.Conditions
+	return nil
+}
+
+// register makes sure of the Node object and its labels.
+func (n *Node) register(ctx context.Context) error {
+	labels := map[string]string{
+		corev1.LabelArchStable: runtime.GOARCH, corev1.LabelOSStable: runtime.GOOS, corev1.LabelHostname: n.Name,
+	}
+	node, err := n.Server.GetNode(ctx, n.Name)
+	if apierrors.IsNotFound(err) {
+		_, err = n.Server.CreateNode(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels}})
+		if err == nil {
+			n.Log.Info("registered this node", "node", n.Name)
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	n.conditions = node.Status.Conditions
+	for key, value := range labels {
+		if node.Labels[key] == value {
+			continue
+		}
+		patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{"labels": labels}})
+		if err == nil {
+			_, err = n.Server.PatchNode(ctx, n.Name, patch)
+		}
+		return err
+	}
+	return nil
+}
+
+// stable is the status without what is of no news: the capacity of a disk stays,
+// and times say only when something changed.
+func stable(st corev1.NodeStatus) corev1.NodeStatus {
+	conditions := make([]corev1.NodeCondition, len(st.Conditions))
+	for i, c := range st.Conditions {
+		c.LastHeartbeatTime, c.LastTransitionTime = metav1.Time{}, metav1.Time{}
+		conditions[i] = c
+	}
+	st.Conditions = conditions
+	return st
+}
