@@ -1,0 +1,145 @@
+package runtime
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/distribution/reference"
+
+	"bramble.dev/bramble/nodeagent/container"
+)
+
+// Image returns what the reference resolves to on this node, and false when it
+// is not here. A reference without a registry means Docker Hub, as in
+// Kubernetes. A reference that cannot be parsed is container.ErrInvalidImageName.
+func (r *Runtime) Image(ctx context.Context, ref string) (container.Image, bool, error) {
+	name, err := normal(ref)
+	if err != nil {
+		return container.Image{}, false, err
+	}
+	image, err := r.image(ctx, name)
+	if notFound(err) {
+		return container.Image{}, false, nil
+	}
+	if err != nil {
+		return container.Image{}, false, fmt.Errorf("cannot look up image %q: %w", ref, err)
+	}
+	return image, true, nil
+}
+
+// Pull fetches the image, also when it is here already, and returns it. It
+// blocks until all of it is here; ending ctx ends the pull. The errors are
+// ErrInvalidImageName, ErrImageNotFound, ErrUnauthorized and
+// ErrRegistryUnavailable of package container.
+func (r *Runtime) Pull(ctx context.Context, ref string) (container.Image, error) {
+	name, err := normal(ref)
+	if err != nil {
+		return container.Image{}, err
+	}
+	r.calls.Add(1)
+	defer r.calls.Add(-1)
+	id, err := r.pull(ctx, name)
+	if err != nil {
+		return container.Image{}, fmt.Errorf("cannot pull image %q: %w", ref, err)
+	}
+	image, err := r.image(ctx, id)
+	if err != nil {
+		return container.Image{}, fmt.Errorf("cannot look up pulled image %q: %w", ref, err)
+	}
+	return image, nil
+}
+
+func (r *Runtime) image(ctx context.Context, name string) (container.Image, error) {
+	var data struct {
+		ID           string `json:"Id"`
+		Digest       string
+		Architecture string
+		Config       struct{ User string }
+	}
+	err := r.call(ctx, request{method: http.MethodGet, endpoint: "/images/%s/json", path: []string{name}}, &data)
+	return container.Image{ID: data.ID, Digest: data.Digest, Architecture: data.Architecture, User: data.Config.User}, err
+}
+
+// progress is one line of a pull's answer.
+type progress struct {
+	Stream string
+	Error  string
+	ID     string `json:"id"`
+}
+
+func (r *Runtime) pull(ctx context.Context, name string) (id string, err error) {
+	response, err := r.send(ctx, request{method: http.MethodPost, endpoint: "/images/pull",
+		query: url.Values{"reference": {name}, "policy": {"always"}}})
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return "", pullError(unavailable(ctx, response.Process(nil)))
+	}
+	lines := json.NewDecoder(bufio.NewReader(response.Body))
+	for {
+		var p progress
+		err := lines.Decode(&p)
+		switch {
+		case errors.Is(err, io.EOF) && id != "":
+			return id, nil
+		case err != nil:
+			return "", unavailable(ctx, fmt.Errorf("the pull broke off: %w", err))
+		case p.Error != "":
+			return "", pullError(errors.New(p.Error))
+		case p.ID != "":
+			id = p.ID
+		}
+	}
+}
+
+// pullError classifies by the words of Podman's image library and of registries.
+func pullError(err error) error {
+	if err == nil || errors.Is(err, container.ErrUnavailable) {
+		return err
+	}
+	text := strings.ToLower(err.Error())
+	for _, class := range pullClasses {
+		for _, words := range class.words {
+			if strings.Contains(text, words) {
+				return fmt.Errorf("%w: %w", class.err, err)
+			}
+		}
+	}
+	return err
+}
+
+// pullClasses are tried in order: a registry that hides what it does not have
+// says both "denied" and "does not exist".
+var pullClasses = []struct {
+	err   error
+	words []string
+}{
+	{container.ErrUnauthorized, []string{"unauthorized", "authentication required", "denied", "invalid username/password", "status 403", "forbidden"}},
+	{container.ErrImageNotFound, []string{"manifest unknown", "name unknown", "not found", "no image found", "does not exist"}},
+	{container.ErrInvalidImageName, []string{"invalid reference", "invalid image name"}},
+	{container.ErrRegistryUnavailable, []string{"connection refused", "no such host", "i/o timeout", "timeout exceeded", "unreachable",
+		"connection reset", "temporary failure", "tls:", "x509:", "toomanyrequests", "too many requests", "unexpected eof",
+		"server gave http response", "pinging container registry", "received unexpected http status"}},
+}
+
+// normal is the reference in full, tag latest added. Ids of images pass as they
+// are.
+func normal(ref string) (string, error) {
+	named, err := reference.ParseDockerRef(ref)
+	if err != nil {
+		if id := strings.TrimPrefix(ref, "sha256:"); len(id) == 64 && strings.Trim(id, "0123456789abcdef") == "" {
+			return id, nil
+		}
+		return "", fmt.Errorf("%w %q: %v", container.ErrInvalidImageName, ref, err)
+	}
+	return named.String(), nil
+}

@@ -1,0 +1,62 @@
+package runtime
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"bramble.dev/bramble/nodeagent/container"
+)
+
+// messageLimit is Kubernetes' limit of a termination message, in bytes.
+const messageLimit = 4096
+
+// keptMessages is how many runs' messages of one container are kept, the
+// coming one included.
+const keptMessages = 3
+
+// messageFile is where a container's termination message is kept: a file that
+// is mounted into it.
+func (r *Runtime) messageFile(uid, name string, restarts int) string {
+	return filepath.Join(r.messageDir(uid), clean(name)+"_"+strconv.Itoa(restarts))
+}
+
+func (r *Runtime) messageDir(uid string) string {
+	return filepath.Join(r.config.StateDir, "termination", podName(uid))
+}
+
+// makeMessage makes the file, empty, for any user of the container to write.
+func (r *Runtime) makeMessage(s container.Spec) (string, error) {
+	if err := os.MkdirAll(r.messageDir(s.PodUID), 0o711); err != nil {
+		return "", fmt.Errorf("cannot keep termination messages: %w", err)
+	}
+	_ = os.Remove(r.messageFile(s.PodUID, s.Name, s.Restarts-keptMessages)) // mostly gone already
+	path := r.messageFile(s.PodUID, s.Name, s.Restarts)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return "", fmt.Errorf("cannot keep termination messages: %w", err)
+	}
+	defer f.Close()
+	return path, f.Chmod(0o666) // whatever the umask
+}
+
+// message reads what the container left; nothing is as good as an empty message.
+func (r *Runtime) message(labels map[string]string) string {
+	restarts, _ := strconv.Atoi(labels[LabelRestarts])
+	f, err := os.Open(r.messageFile(labels[LabelPodUID], labels[LabelContainer], restarts))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	data, _ := io.ReadAll(io.LimitReader(f, messageLimit))
+	return string(data)
+}
+
+func (r *Runtime) removeMessages(uid string) error {
+	if err := os.RemoveAll(r.messageDir(uid)); err != nil {
+		return fmt.Errorf("cannot remove termination messages of pod %s: %w", uid, err)
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/containers/podman/v5/pkg/domain/entities/types"
+	"github.com/containers/podman/v5/pkg/specgen"
+
+	"bramble.dev/bramble/nodeagent/container"
+)
+
+// Create makes the pod and starts its infra container; it succeeds when both
+// are there already.
+func (r *Runtime) Create(ctx context.Context, spec container.PodSpec) error {
+	if err := r.ensurePause(ctx); err != nil {
+		return fmt.Errorf("cannot create pod %s/%s: %w", spec.Namespace, spec.Name, err)
+	}
+	if err := r.createPod(ctx, spec); err != nil {
+		return fmt.Errorf("cannot create pod %s/%s: %w", spec.Namespace, spec.Name, err)
+	}
+	return nil
+}
+
+func (r *Runtime) createPod(ctx context.Context, spec container.PodSpec) error {
+	create := request{method: http.MethodPost, endpoint: "/pods/create", body: podSpec(spec)}
+	err := r.call(ctx, create, nil)
+	existed := err != nil && isConflict(err)
+	if err != nil && !existed {
+		r.forgetPause(err)
+		return err
+	}
+	// The infra container, not the pod: that would start the pod's other
+	// containers too, ended ones included.
+	start := request{method: http.MethodPost, endpoint: "/containers/%s/start", path: []string{infraName(spec.UID)}}
+	err = r.call(ctx, start, nil)
+	if !existed || !notFound(err) {
+		return err
+	}
+	// Somebody was killed between the pod and its infra container.
+	if err := r.Remove(ctx, spec.UID); err != nil {
+		return err
+	}
+	if err := r.call(ctx, create, nil); err != nil {
+		return err
+	}
+	return r.call(ctx, start, nil)
+}
+
+func podSpec(spec container.PodSpec) *specgen.PodSpecGenerator {
+	p := specgen.NewPodSpecGenerator()
+	p.Name = podName(spec.UID)
+	p.Hostname = spec.Hostname
+	p.Labels = podLabels(spec) // Podman gives them to the infra container too
+	p.InfraImage = pauseImage
+	p.InfraName = infraName(spec.UID)
+	p.InfraCommand = []string{pausePath}
+	p.SharedNamespaces = []string{"ipc", "uts"}
+	p.NetNS = specgen.Namespace{NSMode: specgen.NoNetwork}
+	p.RestartPolicy = "no"
+	return p
+}
+
+// Remove kills and removes all of the pod's containers and the pod. It succeeds
+// when there is none.
+func (r *Runtime) Remove(ctx context.Context, uid string) error {
+	q := request{method: http.MethodDelete, endpoint: "/pods/%s", path: []string{podName(uid)},
+		query: url.Values{"force": {"true"}, "timeout": {"0"}}}
+	if err := r.call(ctx, q, nil); err != nil && !notFound(err) {
+		return fmt.Errorf("cannot remove pod %s: %w", uid, err)
+	}
+	return r.removeMessages(uid)
+}
+
+// Get returns the pod with this uid, or the zero Pod when there is none.
+func (r *Runtime) Get(ctx context.Context, uid string) (container.Pod, error) {
+	pods, _, err := r.list(ctx, LabelPodUID+"="+uid)
+	if err != nil {
+		return container.Pod{}, fmt.Errorf("cannot look up pod %s: %w", uid, err)
+	}
+	if p, ok := pods[uid]; ok {
+		return *p, nil
+	}
+	return container.Pod{}, nil
+}
+
+// List returns all of Bramble's pods, sorted by uid, each with its containers
+// sorted by name and restarts.
+func (r *Runtime) List(ctx context.Context) ([]container.Pod, error) {
+	pods, ids, err := r.list(ctx, LabelPodUID)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list pods: %w", err)
+	}
+	r.forgetExits(ids)
+	// Pods without an infra container, left by a kill, show up here only.
+	var reports []types.ListPodsReport
+	q := request{method: http.MethodGet, endpoint: "/pods/json", query: filters("label", LabelPodUID)}
+	if err := r.call(ctx, q, &reports); err != nil {
+		return nil, fmt.Errorf("cannot list pods: %w", err)
+	}
+	for _, p := range reports {
+		if uid := p.Labels[LabelPodUID]; pods[uid] == nil {
+			pods[uid] = podOf(p.Id, p.Labels)
+		}
+	}
+	all := make([]container.Pod, 0, len(pods))
+	for _, p := range pods {
+		all = append(all, *p)
+	}
+	slices.SortFunc(all, func(a, b container.Pod) int { return cmp.Compare(a.UID, b.UID) })
+	return all, nil
+}
+
+// list returns the pods of the containers with a label, and those containers' ids.
+func (r *Runtime) list(ctx context.Context, label string) (map[string]*container.Pod, []string, error) {
+	var listed []types.ListContainer
+	q := request{method: http.MethodGet, endpoint: "/containers/json", query: filters("label", label)}
+	q.query.Set("all", "true")
+	if err := r.call(ctx, q, &listed); err != nil {
+		return nil, nil, err
+	}
+	pods := map[string]*container.Pod{}
+	var ids []string
+	for _, c := range listed {
+		ids = append(ids, c.ID)
+		uid := c.Labels[LabelPodUID]
+		p := pods[uid]
+		if p == nil {
+			p = podOf(c.Pod, c.Labels)
+			pods[uid] = p
+		}
+		if c.IsInfra {
+			p.Running = phase(c.State) == container.Running
+			continue
+		}
+		state, err := r.state(ctx, c)
+		if notFound(err) {
+			continue // removed since it was listed
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		p.Containers = append(p.Containers, state)
+	}
+	for _, p := range pods {
+		slices.SortFunc(p.Containers, func(a, b container.State) int {
+			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Restarts, b.Restarts))
+		})
+	}
+	return pods, ids, nil
+}
+
+func podOf(id string, labels map[string]string) *container.Pod {
+	return &container.Pod{ID: id, UID: labels[LabelPodUID], Namespace: labels[LabelPodNamespace], Name: labels[LabelPodName]}
+}

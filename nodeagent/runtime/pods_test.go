@@ -1,0 +1,120 @@
+package runtime_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"bramble.dev/bramble/nodeagent/container"
+	"bramble.dev/bramble/test/cluster"
+)
+
+func TestPodLivesFromCreateToRemove(t *testing.T) {
+	n := newNode(t)
+	spec := shell(n.makePod(t, "u1"), `hostname; echo "$A" >/dev/termination-log; trap "exit 3" TERM; while :; do sleep 0.1; done`)
+	spec.Env = []container.Env{{Name: "A", Value: "bye"}}
+	image, found, err := n.Image(t.Context(), cluster.TestImage)
+	if err != nil || !found {
+		t.Fatalf("image: %v, %v", found, err)
+	}
+	spec.ImageID = image.ID
+	id := n.run(t, spec)
+
+	s := n.only(t, "u1")
+	if s.ID != id || s.Phase != container.Running || s.PID == 0 || s.StartedAt.IsZero() || s.Name != "main" ||
+		s.Hash != "h1" || s.Image != cluster.TestImage || s.ImageID != image.ID || s.PodUID != "u1" {
+		t.Errorf("running state: %+v", s)
+	}
+	if err := n.StopContainer(t.Context(), id, 5); err != nil {
+		t.Fatal(err)
+	}
+	s = n.only(t, "u1")
+	if s.Phase != container.Exited || s.ExitCode != 3 || s.FinishedAt.IsZero() || strings.TrimSpace(s.TerminationMessage) != "bye" {
+		t.Errorf("ended state: %+v", s)
+	}
+	pods, err := n.List(t.Context())
+	if err != nil || len(pods) != 1 || !pods[0].Running || pods[0].Name != "web" || len(pods[0].Containers) != 1 {
+		t.Errorf("list: %+v, %v", pods, err)
+	}
+	if err := n.Remove(t.Context(), "u1"); err != nil {
+		t.Fatal(err)
+	}
+	if pods, err := n.List(t.Context()); err != nil || len(pods) != 0 {
+		t.Errorf("after remove: %+v, %v", pods, err)
+	}
+	if left, _ := os.ReadDir(n.state + "/termination"); len(left) != 0 {
+		t.Errorf("termination messages left: %v", left)
+	}
+}
+
+func TestAllIsIdempotent(t *testing.T) {
+	n := newNode(t)
+	spec := shell(n.makePod(t, "u1"), "sleep 1000")
+	n.makePod(t, "u1")
+	id := n.run(t, spec)
+	if again := n.run(t, spec); again != id {
+		t.Errorf("made again: %s, then %s", id, again)
+	}
+	spec.Hash = "h2"
+	if _, err := n.CreateContainer(t.Context(), spec); !errors.Is(err, container.ErrChanged) {
+		t.Errorf("another hash: %v, want ErrChanged", err)
+	}
+	for range 2 {
+		if err := n.StopContainer(t.Context(), id, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 2 {
+		if err := n.RemoveContainer(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := n.StopContainer(t.Context(), id, 0); err != nil {
+		t.Errorf("stop what is gone: %v", err)
+	}
+	if err := n.StartContainer(t.Context(), id); !errors.Is(err, container.ErrNotFound) {
+		t.Errorf("start what is gone: %v, want ErrNotFound", err)
+	}
+	for range 2 {
+		if err := n.Remove(t.Context(), "u1"); err != nil {
+			t.Error(err)
+		}
+	}
+	if p, err := n.Get(t.Context(), "u1"); err != nil || p.UID != "" {
+		t.Errorf("get what is gone: %+v, %v", p, err)
+	}
+}
+
+func TestStartErrorsAreClassified(t *testing.T) {
+	n := newNode(t)
+	spec := n.makePod(t, "u1")
+	for _, c := range []struct {
+		command []string
+		want    error
+	}{
+		{[]string{"/nope"}, container.ErrNoSuchCommand},
+		{[]string{"nope"}, container.ErrNoSuchCommand},
+		{[]string{"/etc/passwd"}, container.ErrCannotExecute},
+		{[]string{"/etc"}, container.ErrCannotExecute},
+	} {
+		spec.Command = c.command
+		spec.Restarts++
+		id, err := n.CreateContainer(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.StartContainer(t.Context(), id); !errors.Is(err, c.want) {
+			t.Errorf("start %v: %v, want %v", c.command, err, c.want)
+		}
+	}
+	spec.Restarts++
+	spec.Image = "localhost/bramble/nope:1"
+	if _, err := n.CreateContainer(t.Context(), spec); !errors.Is(err, container.ErrImageNotFound) {
+		t.Errorf("create from a missing image: %v", err)
+	}
+	spec.Image, spec.PodUID = cluster.TestImage, "u2"
+	if _, err := n.CreateContainer(t.Context(), spec); !errors.Is(err, container.ErrNotFound) {
+		t.Errorf("create in a missing pod: %v", err)
+	}
+}

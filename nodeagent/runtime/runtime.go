@@ -1,0 +1,52 @@
+// Package runtime is the container engine's side of the node agent: pods,
+// containers, images, events and logs of rootless Podman, by its API socket.
+// It satisfies what package pod asks of an engine, in the types of package
+// container, and holds no truth of its own: what there is, Podman says.
+//
+// Of Podman's v5 bindings it uses the connection and the types alone; the
+// sub-packages with a function per endpoint would double the agent's memory.
+// It speaks to Podman 4.3.1 (Debian 12) and later.
+//
+// Podman restarts nothing by itself: only the agent decides.
+package runtime
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/containers/podman/v5/pkg/bindings"
+)
+
+// Config is what a Runtime needs to know.
+type Config struct {
+	Socket    string // path of Podman's API socket
+	StateDir  string // where containers' termination messages are kept; made when missing, with its parents
+	PauseFile string // the static pause program that infra containers run; see packaging/pause
+	Log       *slog.Logger
+}
+
+// Runtime is rootless Podman as the pod workers see it. All methods are safe
+// for concurrent use; each call blocks for as long as Podman takes for it.
+//
+// Errors wrap the sentinels of package container where a caller may decide by
+// them. After an error that wraps container.ErrUnavailable the call may or may
+// not have been carried out; every method may be repeated.
+type Runtime struct {
+	config Config
+	calls  atomic.Int64 // requests in flight, the stream of events apart
+
+	mu         sync.Mutex           // guards what follows
+	connection *bindings.Connection // nil until Podman has answered once; it dials anew for each request
+	pauseThere bool                 // the pause image was seen
+	exits      map[string]exit      // by container id: what only an inspect tells of ended containers
+}
+
+// New returns a Runtime. It does no I/O: Podman need not run yet.
+func New(config Config) *Runtime {
+	return &Runtime{config: config, exits: map[string]exit{}}
+}
+
+// Idle says that no request is in flight, so that Podman's service may be
+// restarted without cutting anything but the stream of events.
+func (r *Runtime) Idle() bool { return r.calls.Load() == 0 }
