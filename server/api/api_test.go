@@ -6,13 +6,13 @@ import (
 	"reflect"
 	"testing"
 
-	"bramble.dev/bramble/server/api"
-
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"bramble.dev/bramble/server/api"
 )
 
 // A copy must be equal and must share no memory, whatever fields the types

@@ -1,0 +1,105 @@
+package admission
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// defaultTolerationSeconds is how long a pod stays on a node that is not
+// ready or out of reach, unless it says otherwise.
+const defaultTolerationSeconds = 300
+
+// DefaultPod fills in what a client left out, as Kubernetes documents it.
+func DefaultPod(p *corev1.Pod) {
+	s := &p.Spec
+	setDefault(&s.RestartPolicy, corev1.RestartPolicyAlways)
+	setDefault(&s.DNSPolicy, corev1.DNSClusterFirst)
+	setDefault(&s.SchedulerName, corev1.DefaultSchedulerName)
+	setDefaultPtr(&s.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))
+	setDefaultPtr(&s.SecurityContext, corev1.PodSecurityContext{})
+	setDefaultPtr(&s.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
+	setDefaultPtr(&s.Priority, 0)
+	setDefaultPtr(&s.PreemptionPolicy, corev1.PreemptLowerPriority)
+	if s.ServiceAccountName == "" {
+		s.ServiceAccountName = s.DeprecatedServiceAccount
+	}
+	s.DeprecatedServiceAccount = s.ServiceAccountName
+	defaultTolerations(s)
+	for i := range s.Volumes {
+		defaultVolume(&s.Volumes[i])
+	}
+	for i := range s.InitContainers {
+		defaultContainer(&s.InitContainers[i])
+	}
+	for i := range s.Containers {
+		defaultContainer(&s.Containers[i])
+	}
+}
+
+// defaultTolerations lets a pod stay for a while on a node that is in trouble,
+// unless the pod says something about that trouble itself.
+func defaultTolerations(s *corev1.PodSpec) {
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		if toleratesExecution(s.Tolerations, key) {
+			continue
+		}
+		seconds := int64(defaultTolerationSeconds)
+		s.Tolerations = append(s.Tolerations, corev1.Toleration{
+			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds,
+		})
+	}
+}
+
+func toleratesExecution(tolerations []corev1.Toleration, key string) bool {
+	for _, t := range tolerations {
+		if (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "") {
+			return true
+		}
+	}
+	return false
+}
+
+func defaultVolume(v *corev1.Volume) {
+	if v.VolumeSource == (corev1.VolumeSource{}) {
+		v.EmptyDir = &corev1.EmptyDirVolumeSource{}
+	}
+	if v.ConfigMap != nil {
+		setDefaultPtr(&v.ConfigMap.DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)
+	}
+	if v.Secret != nil {
+		setDefaultPtr(&v.Secret.DefaultMode, corev1.SecretVolumeSourceDefaultMode)
+	}
+}
+
+func defaultContainer(c *corev1.Container) {
+	setDefault(&c.ImagePullPolicy, defaultPullPolicy(c.Image))
+	setDefault(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
+	setDefault(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
+	for i := range c.Ports {
+		setDefault(&c.Ports[i].Protocol, corev1.ProtocolTCP)
+	}
+	for name, limit := range c.Resources.Limits {
+		if _, set := c.Resources.Requests[name]; set {
+			continue
+		}
+		if c.Resources.Requests == nil {
+			c.Resources.Requests = make(corev1.ResourceList, len(c.Resources.Limits))
+		}
+		c.Resources.Requests[name] = limit.DeepCopy()
+	}
+}
+
+// defaultPullPolicy is Always for the tag latest, which moves; a reference
+// without tag or digest means that tag.
+func defaultPullPolicy(image string) corev1.PullPolicy {
+	if strings.Contains(image, "@") {
+		return corev1.PullIfNotPresent
+	}
+	name := image[strings.LastIndex(image, "/")+1:]
+	_, tag, tagged := strings.Cut(name, ":")
+	if !tagged || tag == "latest" {
+		return corev1.PullAlways
+	}
+	return corev1.PullIfNotPresent
+}

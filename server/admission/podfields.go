@@ -1,0 +1,214 @@
+package admission
+
+// This table says of every field of a pod's spec what Bramble does with it.
+// It is the only place that says so: validation refuses and warns by it, and a
+// test walks the types of k8s.io/api and fails for a field that it does not
+// name. To support a field, change its line here and do what it asks.
+//
+// A field is refused if ignoring it would weaken isolation, the safety of
+// data, placement or ordering; else a pod with it is admitted with a warning.
+
+type verdict uint8
+
+const (
+	honoured verdict = iota + 1 // with all that is in it
+	descend                     // what is in it has lines of its own
+	warned                      // admitted, ignored, and the client is told
+	refused                     // not admitted
+)
+
+// fieldRule is what becomes of a field that is set. But values that equal
+// one of harmless ask for nothing that does not happen anyway.
+type fieldRule struct {
+	verdict  verdict
+	words    string
+	harmless []any
+}
+
+func no(words string, harmless ...any) fieldRule { return fieldRule{refused, words, harmless} }
+func warn(words string, harmless ...any) fieldRule {
+	return fieldRule{warned, words, harmless}
+}
+
+const (
+	noProbe    = "probes are not supported yet; remove it, and the container counts as ready while it runs"
+	noSecurity = "not supported yet, and running without it would be less isolated than asked; remove it"
+	noPlace    = "not supported yet, and the pod could be placed where it must not be; use nodeSelector and taints"
+	noVolume   = "this kind of volume is not supported; use emptyDir, configMap or secret"
+	noHost     = "not supported yet; remove it"
+	noClaims   = "dynamic resource allocation is not supported; remove it"
+)
+
+// podFields is keyed by the field's path below spec, with [] for any index.
+var podFields = map[string]fieldRule{
+	"volumes":                                  {verdict: descend},
+	"initContainers":                           no("init containers are not supported yet; do their work at the start of a container"),
+	"containers":                               {verdict: descend},
+	"ephemeralContainers":                      no("ephemeral containers are not supported yet"),
+	"restartPolicy":                            {verdict: honoured},
+	"terminationGracePeriodSeconds":            {verdict: honoured},
+	"activeDeadlineSeconds":                    {verdict: honoured},
+	"dnsPolicy":                                {verdict: honoured},
+	"dnsConfig":                                {verdict: honoured},
+	"nodeSelector":                             {verdict: honoured},
+	"serviceAccountName":                       warn("service accounts are not supported yet; the pod gets no token", "default"),
+	"serviceAccount":                           {verdict: honoured}, // the old name, kept equal to serviceAccountName
+	"automountServiceAccountToken":             {verdict: honoured}, // no token is mounted at all
+	"nodeName":                                 {verdict: honoured},
+	"hostNetwork":                              no(noHost),
+	"hostPID":                                  no(noHost),
+	"hostIPC":                                  no(noHost),
+	"shareProcessNamespace":                    no("not supported yet; remove it", false),
+	"securityContext":                          {verdict: descend},
+	"imagePullSecrets":                         warn("pull secrets are not supported yet; a private image can not be pulled"),
+	"hostname":                                 {verdict: honoured},
+	"subdomain":                                warn("there is no DNS name for it yet"),
+	"affinity":                                 {verdict: descend},
+	"affinity.nodeAffinity":                    no(noPlace),
+	"affinity.podAffinity":                     no(noPlace),
+	"affinity.podAntiAffinity":                 no(noPlace),
+	"schedulerName":                            {verdict: honoured}, // our scheduler leaves the others' pods alone
+	"tolerations":                              {verdict: honoured},
+	"hostAliases":                              no("not supported yet, and the pod could talk to another host than asked; remove it"),
+	"priorityClassName":                        no("priority classes are not supported yet; remove it"),
+	"priority":                                 no("priorities are not supported yet; remove it", int32(0)),
+	"readinessGates":                           no("readiness gates are not supported yet, and the pod would count as ready without them; remove it"),
+	"runtimeClassName":                         no(noSecurity, ""),
+	"enableServiceLinks":                       {verdict: honoured}, // there are no Services to link yet
+	"preemptionPolicy":                         {verdict: honoured}, // nothing is preempted
+	"overhead":                                 no("runtime classes are not supported; remove it"),
+	"topologySpreadConstraints":                no(noPlace),
+	"setHostnameAsFQDN":                        warn("there is no DNS domain for it yet", false),
+	"os":                                       {verdict: honoured}, // validation wants linux
+	"hostUsers":                                no("not supported: containers run in the node user's own user namespace; remove it", true),
+	"schedulingGates":                          no("scheduling gates are not supported yet, and the pod would start without waiting; remove it"),
+	"resourceClaims":                           no(noClaims),
+	"resources":                                no("resources of a whole pod are not supported; set them for each container"),
+	"hostnameOverride":                         warn("not supported; set hostname instead"),
+	"schedulingGroup":                          no("scheduling groups are not supported, and the pod would start without the others; remove it"),
+	"evictionResponders":                       no("eviction responders are not supported, and an eviction would not wait for them; remove it"),
+	"securityContext.seLinuxOptions":           no(noSecurity),
+	"securityContext.windowsOptions":           no("there are no Windows nodes; remove it"),
+	"securityContext.runAsUser":                no(noSecurity),
+	"securityContext.runAsGroup":               no(noSecurity),
+	"securityContext.runAsNonRoot":             no(noSecurity, false),
+	"securityContext.sysctls":                  no("not supported yet; remove it"),
+	"securityContext.fsGroup":                  no(noSecurity),
+	"securityContext.seccompProfile":           no(noSecurity),
+	"securityContext.appArmorProfile":          no(noSecurity),
+	"securityContext.supplementalGroups":       no(noSecurity),
+	"securityContext.supplementalGroupsPolicy": no(noSecurity, "Merge"),
+	"securityContext.fsGroupChangePolicy":      no(noSecurity),
+	"securityContext.seLinuxChangePolicy":      no(noSecurity),
+
+	"containers[].name":                             {verdict: honoured},
+	"containers[].image":                            {verdict: honoured},
+	"containers[].command":                          {verdict: honoured},
+	"containers[].args":                             {verdict: honoured},
+	"containers[].workingDir":                       {verdict: honoured},
+	"containers[].ports":                            {verdict: descend},
+	"containers[].ports[].name":                     {verdict: honoured},
+	"containers[].ports[].containerPort":            {verdict: honoured},
+	"containers[].ports[].protocol":                 {verdict: honoured},
+	"containers[].ports[].hostPort":                 no("host ports are not supported yet; reach the pod by its own address"),
+	"containers[].ports[].hostIP":                   no("host ports are not supported yet; reach the pod by its own address"),
+	"containers[].envFrom":                          no("not supported yet; list the variables in env, or mount the ConfigMap or Secret as a volume"),
+	"containers[].env":                              {verdict: descend},
+	"containers[].env[].name":                       {verdict: honoured},
+	"containers[].env[].value":                      {verdict: honoured},
+	"containers[].env[].valueFrom":                  no("not supported yet; give a value, or mount the ConfigMap or Secret as a volume"),
+	"containers[].resources":                        {verdict: descend},
+	"containers[].resources.limits":                 {verdict: honoured},
+	"containers[].resources.requests":               {verdict: honoured},
+	"containers[].resources.claims":                 no(noClaims),
+	"containers[].resizePolicy":                     warn("resources of a running container can not be changed yet"),
+	"containers[].restartPolicy":                    no("not supported yet; the pod's restartPolicy holds for all its containers"),
+	"containers[].restartPolicyRules":               no("not supported; the pod's restartPolicy holds for all its containers"),
+	"containers[].volumeMounts":                     {verdict: descend},
+	"containers[].volumeMounts[].name":              {verdict: honoured},
+	"containers[].volumeMounts[].readOnly":          {verdict: honoured},
+	"containers[].volumeMounts[].mountPath":         {verdict: honoured},
+	"containers[].volumeMounts[].subPath":           no("not supported yet, and the container would see all of the volume; mount the whole volume, or pick keys by the volume's items"),
+	"containers[].volumeMounts[].subPathExpr":       no("not supported yet, and the container would see all of the volume; mount the whole volume"),
+	"containers[].volumeMounts[].recursiveReadOnly": no(noSecurity, "Disabled"),
+	"containers[].volumeMounts[].mountPropagation":  no("not supported yet; remove it", "None"),
+	"containers[].volumeMounts[].bindMountOptions":  no(noSecurity),
+	"containers[].volumeDevices":                    no("block devices are not supported; remove it"),
+	"containers[].livenessProbe":                    no(noProbe),
+	"containers[].readinessProbe":                   no(noProbe),
+	"containers[].startupProbe":                     no(noProbe),
+	"containers[].lifecycle":                        no("hooks are not supported yet, and the container would start or stop without them; remove it"),
+	"containers[].terminationMessagePath":           {verdict: honoured},
+	"containers[].terminationMessagePolicy":         {verdict: honoured},
+	"containers[].imagePullPolicy":                  {verdict: honoured},
+	"containers[].securityContext":                  {verdict: descend},
+	"containers[].stdin":                            {verdict: honoured},
+	"containers[].stdinOnce":                        warn("attach is not supported yet, so nothing ends the container's input"),
+	"containers[].tty":                              {verdict: honoured},
+
+	"containers[].securityContext.capabilities":             no(noSecurity),
+	"containers[].securityContext.privileged":               no("privileged containers are not supported; remove it", false),
+	"containers[].securityContext.seLinuxOptions":           no(noSecurity),
+	"containers[].securityContext.windowsOptions":           no("there are no Windows nodes; remove it"),
+	"containers[].securityContext.runAsUser":                no(noSecurity),
+	"containers[].securityContext.runAsGroup":               no(noSecurity),
+	"containers[].securityContext.runAsNonRoot":             no(noSecurity, false),
+	"containers[].securityContext.readOnlyRootFilesystem":   no(noSecurity, false),
+	"containers[].securityContext.allowPrivilegeEscalation": no(noSecurity, true),
+	"containers[].securityContext.procMount":                no(noSecurity, "Default"),
+	"containers[].securityContext.seccompProfile":           no(noSecurity),
+	"containers[].securityContext.appArmorProfile":          no(noSecurity),
+
+	"volumes[].name":                   {verdict: honoured},
+	"volumes[].emptyDir":               {verdict: descend},
+	"volumes[].emptyDir.medium":        {verdict: honoured},
+	"volumes[].emptyDir.sizeLimit":     warn("a volume's size is not limited yet"),
+	"volumes[].emptyDir.mode":          no("not supported; change the directory's mode in the container"),
+	"volumes[].configMap":              {verdict: descend},
+	"volumes[].configMap.name":         {verdict: honoured},
+	"volumes[].configMap.items":        {verdict: descend},
+	"volumes[].configMap.items[].key":  {verdict: honoured},
+	"volumes[].configMap.items[].path": {verdict: honoured},
+	"volumes[].configMap.items[].mode": {verdict: honoured},
+	"volumes[].configMap.items[].user": no(noSecurity),
+	"volumes[].configMap.defaultMode":  {verdict: honoured},
+	"volumes[].configMap.optional":     {verdict: honoured},
+	"volumes[].configMap.defaultUser":  no(noSecurity),
+	"volumes[].secret":                 {verdict: descend},
+	"volumes[].secret.secretName":      {verdict: honoured},
+	"volumes[].secret.items":           {verdict: descend},
+	"volumes[].secret.items[].key":     {verdict: honoured},
+	"volumes[].secret.items[].path":    {verdict: honoured},
+	"volumes[].secret.items[].mode":    {verdict: honoured},
+	"volumes[].secret.items[].user":    no(noSecurity),
+	"volumes[].secret.defaultMode":     {verdict: honoured},
+	"volumes[].secret.optional":        {verdict: honoured},
+	"volumes[].secret.defaultUser":     no(noSecurity),
+	"volumes[].hostPath":               no("not supported yet; use emptyDir, configMap or secret"),
+	"volumes[].downwardAPI":            no("not supported yet; give the values in env"),
+	"volumes[].projected":              no("not supported yet; mount each ConfigMap or Secret as a volume of its own"),
+	"volumes[].persistentVolumeClaim":  no("persistent volumes are not supported yet, and data would be lost with the pod"),
+	"volumes[].nfs":                    no("NFS volumes are not supported yet, and data would be lost with the pod"),
+	"volumes[].ephemeral":              no("persistent volumes are not supported yet; use emptyDir"),
+	"volumes[].gitRepo":                no("not supported: Kubernetes removed it; clone in the container"),
+	"volumes[].gcePersistentDisk":      no(noVolume),
+	"volumes[].awsElasticBlockStore":   no(noVolume),
+	"volumes[].iscsi":                  no(noVolume),
+	"volumes[].glusterfs":              no(noVolume),
+	"volumes[].rbd":                    no(noVolume),
+	"volumes[].flexVolume":             no(noVolume),
+	"volumes[].cinder":                 no(noVolume),
+	"volumes[].cephfs":                 no(noVolume),
+	"volumes[].flocker":                no(noVolume),
+	"volumes[].fc":                     no(noVolume),
+	"volumes[].azureFile":              no(noVolume),
+	"volumes[].vsphereVolume":          no(noVolume),
+	"volumes[].quobyte":                no(noVolume),
+	"volumes[].azureDisk":              no(noVolume),
+	"volumes[].photonPersistentDisk":   no(noVolume),
+	"volumes[].portworxVolume":         no(noVolume),
+	"volumes[].scaleIO":                no(noVolume),
+	"volumes[].storageos":              no(noVolume),
+	"volumes[].csi":                    no(noVolume),
+	"volumes[].image":                  no(noVolume),
+}
