@@ -21,11 +21,11 @@ const (
 // with: JSON, alone or as one of meta.k8s.io's shapes. Shapes are for objects of
 // the table of kinds only.
 func accepts(r *http.Request, shapes bool) (form, error) {
-	clauses := parseAccept(r.Header.Values("Accept"))
-	if len(clauses) == 0 {
+	headers := r.Header.Values("Accept")
+	if len(headers) == 0 {
 		return formObject, nil
 	}
-	for _, c := range clauses {
+	for _, c := range parseAccept(headers) {
 		switch c.media {
 		case "application/json", "application/*", "*/*":
 		default:

@@ -66,11 +66,14 @@ func writeStatus(w http.ResponseWriter, status metav1.Status) {
 }
 
 func writeJSON(w http.ResponseWriter, code int, body []byte) {
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	h.Set("Cache-Control", "no-cache, private")
-	h.Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-cache, private")
+	writeBytes(w, code, mediaJSON, body)
+}
+
+func writeBytes(w http.ResponseWriter, code int, media string, body []byte) {
+	w.Header().Set("Content-Type", media)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
 	_, _ = w.Write(body) // the client may be gone: nothing to do about it
 }

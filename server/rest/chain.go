@@ -1,0 +1,179 @@
+package rest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"bramble.dev/bramble/server/api"
+	"bramble.dev/bramble/server/auth"
+)
+
+// chain puts the filters around h; read it from the bottom up, in the order in
+// which a request passes them.
+func (s *server) chain(h http.Handler) http.Handler {
+	h = s.authorize(h)
+	h = slot(h, s.cfg.Slots.Fairness)
+	h = slot(h, s.cfg.Slots.Impersonation)
+	h = slot(h, s.cfg.Slots.Audit)
+	h = s.authenticate(h)
+	h = s.parse(h)
+	h = s.catchPanics(h)
+	h = s.identify(h)
+	return h
+}
+
+func slot(h http.Handler, m Middleware) http.Handler {
+	if m == nil {
+		return h
+	}
+	return m(h)
+}
+
+type (
+	requestIDKey struct{}
+	infoKey      struct{}
+)
+
+func requestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+func infoFrom(ctx context.Context) info {
+	in, _ := ctx.Value(infoKey{}).(info)
+	return in
+}
+
+// identify gives each request an id (Kubernetes' Audit-Id), the epoch header,
+// and a place in the metrics.
+func (s *server) identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var raw [16]byte
+		_, _ = rand.Read(raw[:]) // never fails (crypto/rand)
+		id := hex.EncodeToString(raw[:])
+		w.Header().Set("Audit-Id", id)
+		w.Header().Set(api.HeaderEpoch, s.cfg.Epoch)
+		r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
+		s.metrics.observe(next, w, r)
+	})
+}
+
+// catchPanics answers 500 for a handler that panicked and keeps the server up.
+func (s *server) catchPanics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(p) // net/http's own way to drop a connection
+			}
+			s.writeError(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *server) parse(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		in := parsePath(r.Method, r.URL.Path, isTrue(r.URL.Query().Get("watch")))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), infoKey{}, in)))
+	})
+}
+
+// public are the paths that need no credentials, as in Kubernetes' role
+// system:public-info-viewer.
+var public = []string{"/version", "/livez", "/readyz", "/healthz"}
+
+func (s *server) isPublic(path string) bool {
+	if slices.Contains(public, path) {
+		return true
+	}
+	route, ok := s.routes[path]
+	return ok && route.Public
+}
+
+// authenticate puts the request's user into its context.
+func (s *server) authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, ok, err := s.cfg.Authenticator.Authenticate(r)
+		if err != nil {
+			s.cfg.Log.Debug("credentials refused", "path", r.URL.Path, "err", err)
+		}
+		switch {
+		case err == nil && ok:
+		case s.isPublic(r.URL.Path):
+			user = api.User{Name: api.UserAnonymous, Groups: []string{"system:unauthenticated"}}
+		default:
+			s.writeError(w, r, apierrors.NewUnauthorized("Unauthorized"))
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(api.WithUser(r.Context(), user)))
+	})
+}
+
+// authorize asks the Authorizer about every request that is not public.
+func (s *server) authorize(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.isPublic(r.URL.Path) {
+			if err := s.allowed(r); err != nil {
+				s.writeError(w, r, err)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *server) allowed(r *http.Request) error {
+	in := infoFrom(r.Context())
+	user, _ := api.UserFrom(r.Context())
+	a := auth.Attributes{User: user, Verb: in.Verb}
+	if in.IsResource {
+		a.Group, a.Version, a.Namespace = in.Group, in.Version, in.Namespace
+		a.Resource, a.Subresource, a.Name = in.Resource, in.Subresource, in.Name
+		a.Fields = r.URL.Query().Get("fieldSelector")
+	} else {
+		a.Path = in.Path
+	}
+	ok, reason, err := s.cfg.Authorizer.Authorize(r.Context(), a)
+	if err != nil {
+		return fmt.Errorf("cannot authorise %s %s: %w", in.Verb, in.Path, err)
+	}
+	if ok {
+		return nil
+	}
+	return forbidden(user, in, reason)
+}
+
+// forbidden says what was not allowed in Kubernetes' words.
+func forbidden(user api.User, in info, reason string) error {
+	what := fmt.Sprintf("User %q cannot %s path %q", user.Name, in.Verb, in.Path)
+	if in.IsResource {
+		resource := in.Resource
+		if in.Subresource != "" {
+			resource += "/" + in.Subresource
+		}
+		where := "at the cluster scope"
+		if in.Namespace != "" {
+			where = fmt.Sprintf("in the namespace %q", in.Namespace)
+		}
+		what = fmt.Sprintf("User %q cannot %s resource %q in API group %q %s", user.Name, in.Verb, resource, in.Group, where)
+	}
+	if reason != "" {
+		what += ": " + reason
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: in.Group, Resource: in.Resource}, in.Name, errors.New(what))
+}
+
+func isTrue(s string) bool { return s == "true" || s == "1" }
