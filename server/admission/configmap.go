@@ -12,7 +12,7 @@ import (
 
 // ValidateConfigMap checks names, keys and size.
 func ValidateConfigMap(cm *corev1.ConfigMap) field.ErrorList {
-	errs := validateNamespacedMeta(&cm.ObjectMeta)
+	var errs field.ErrorList
 	size := 0
 	for _, key := range slices.Sorted(maps.Keys(cm.Data)) {
 		errs = append(errs, validateDataKey(key, field.NewPath("data").Key(key))...)
@@ -33,7 +33,7 @@ func ValidateConfigMap(cm *corev1.ConfigMap) field.ErrorList {
 
 // ValidateConfigMapUpdate holds what is immutable.
 func ValidateConfigMapUpdate(cm, old *corev1.ConfigMap) field.ErrorList {
-	errs := ValidateMetaUpdate(&cm.ObjectMeta, &old.ObjectMeta)
+	var errs field.ErrorList
 	if !isTrue(old.Immutable) {
 		return errs
 	}

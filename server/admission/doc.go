@@ -1,6 +1,7 @@
 // Package admission has what happens to an object between its decoding and
 // its storing: defaults, preparation (what a client may not set), validation
 // of new objects and of changes, and warnings, for every kind that is served.
+// Metadata, which all kinds have alike, is package objects' matter.
 // The rules are Kubernetes' documented ones, less what Bramble does not do
 // yet: podfields.go has that list for pods.
 //

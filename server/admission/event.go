@@ -20,7 +20,7 @@ func DefaultEvent(e *corev1.Event) { setDefault(&e.Type, corev1.EventTypeNormal)
 // ValidateEvent checks that an event lies in the namespace of what it is
 // about; those about cluster-scoped objects lie in "default".
 func ValidateEvent(e *corev1.Event) field.ErrorList {
-	errs := validateNamespacedMeta(&e.ObjectMeta)
+	var errs field.ErrorList
 	about := e.InvolvedObject.Namespace
 	path := field.NewPath("involvedObject", "namespace")
 	switch {
@@ -67,7 +67,7 @@ func validateNewEvent(e *corev1.Event) field.ErrorList {
 
 // ValidateEventUpdate keeps an event about what it was about.
 func ValidateEventUpdate(e, old *corev1.Event) field.ErrorList {
-	errs := ValidateMetaUpdate(&e.ObjectMeta, &old.ObjectMeta)
+	var errs field.ErrorList
 	if old.EventTime.IsZero() {
 		return errs
 	}

@@ -5,9 +5,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ValidateLease checks names and that the numbers make sense.
+// ValidateLease checks that the numbers make sense. Whoever may write a lease may
+// take it over.
 func ValidateLease(l *coordinationv1.Lease) field.ErrorList {
-	errs := validateNamespacedMeta(&l.ObjectMeta)
+	var errs field.ErrorList
 	spec := field.NewPath("spec")
 	if d := l.Spec.LeaseDurationSeconds; d != nil && *d <= 0 {
 		errs = append(errs, field.Invalid(spec.Child("leaseDurationSeconds"), *d, "must be greater than 0"))
@@ -19,9 +20,4 @@ func ValidateLease(l *coordinationv1.Lease) field.ErrorList {
 		errs = append(errs, field.Forbidden(spec.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
 	}
 	return errs
-}
-
-// ValidateLeaseUpdate checks a change; anyone who may write it may take it over.
-func ValidateLeaseUpdate(l, old *coordinationv1.Lease) field.ErrorList {
-	return ValidateMetaUpdate(&l.ObjectMeta, &old.ObjectMeta)
 }

@@ -35,23 +35,18 @@ func PrepareNamespaceUpdate(ns, old *corev1.Namespace) {
 	ns.Status = old.Status
 }
 
-// ValidateNamespace checks the name, which is a DNS label.
+// ValidateNamespace checks what namespaces have beside metadata.
 func ValidateNamespace(ns *corev1.Namespace) field.ErrorList {
-	errs := apivalidation.ValidateObjectMeta(&ns.ObjectMeta, false, apivalidation.ValidateNamespaceName, metadataPath())
+	var errs field.ErrorList
 	for i, f := range ns.Spec.Finalizers {
 		errs = append(errs, apivalidation.ValidateFinalizerName(string(f), field.NewPath("spec", "finalizers").Index(i))...)
 	}
 	return errs
 }
 
-// ValidateNamespaceUpdate checks a change.
-func ValidateNamespaceUpdate(ns, old *corev1.Namespace) field.ErrorList {
-	return ValidateMetaUpdate(&ns.ObjectMeta, &old.ObjectMeta)
-}
-
 // ValidateNamespaceStatus keeps the phase in step with the deletion.
-func ValidateNamespaceStatus(ns, old *corev1.Namespace) field.ErrorList {
-	errs := ValidateMetaUpdate(&ns.ObjectMeta, &old.ObjectMeta)
+func ValidateNamespaceStatus(ns, _ *corev1.Namespace) field.ErrorList {
+	var errs field.ErrorList
 	want := corev1.NamespaceActive
 	if ns.DeletionTimestamp != nil {
 		want = corev1.NamespaceTerminating

@@ -27,11 +27,10 @@ func DefaultNode(n *corev1.Node) {
 // PrepareNodeUpdate keeps the status, which its own subresource changes.
 func PrepareNodeUpdate(n, old *corev1.Node) { n.Status = old.Status }
 
-// ValidateNode checks names, address ranges, taints and quantities.
+// ValidateNode checks address ranges, taints and quantities.
 func ValidateNode(n *corev1.Node) field.ErrorList {
-	errs := validateClusterMeta(&n.ObjectMeta)
 	spec := field.NewPath("spec")
-	errs = append(errs, validateTaints(n.Spec.Taints, spec.Child("taints"))...)
+	errs := validateTaints(n.Spec.Taints, spec.Child("taints"))
 	cidrs := spec.Child("podCIDRs")
 	for i, cidr := range n.Spec.PodCIDRs {
 		errs = append(errs, validation.IsValidCIDR(cidrs.Index(i), cidr)...)
@@ -50,7 +49,7 @@ func ValidateNode(n *corev1.Node) field.ErrorList {
 
 // ValidateNodeUpdate holds what is fixed once it is set.
 func ValidateNodeUpdate(n, old *corev1.Node) field.ErrorList {
-	errs := ValidateMetaUpdate(&n.ObjectMeta, &old.ObjectMeta)
+	var errs field.ErrorList
 	spec := field.NewPath("spec")
 	if old.Spec.PodCIDR != "" && n.Spec.PodCIDR != old.Spec.PodCIDR {
 		errs = append(errs, field.Forbidden(spec.Child("podCIDR"), "node updates may not change podCIDR except from \"\" to valid"))
@@ -62,8 +61,8 @@ func ValidateNodeUpdate(n, old *corev1.Node) field.ErrorList {
 }
 
 // ValidateNodeStatus checks what the node reports of itself.
-func ValidateNodeStatus(n, old *corev1.Node) field.ErrorList {
-	errs := append(ValidateMetaUpdate(&n.ObjectMeta, &old.ObjectMeta), validateNodeResources(n)...)
+func ValidateNodeStatus(n, _ *corev1.Node) field.ErrorList {
+	errs := validateNodeResources(n)
 	seen := map[corev1.NodeAddress]bool{}
 	for i, a := range n.Status.Addresses {
 		if path := field.NewPath("status", "addresses").Index(i); seen[a] {

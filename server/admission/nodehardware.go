@@ -6,23 +6,10 @@ import (
 	"bramble.dev/bramble/server/api"
 )
 
-// ValidateNodeHardware checks the name, which is the node's.
+// ValidateNodeHardware checks that counts are no less than 0. A temperature is
+// not judged here: a sensor that lies is the scheduler's matter.
 func ValidateNodeHardware(h *api.NodeHardware) field.ErrorList {
-	return append(validateClusterMeta(&h.ObjectMeta), validateReadings(&h.Status)...)
-}
-
-// ValidateNodeHardwareUpdate checks a change of anything but the status.
-func ValidateNodeHardwareUpdate(h, old *api.NodeHardware) field.ErrorList {
-	return ValidateMetaUpdate(&h.ObjectMeta, &old.ObjectMeta)
-}
-
-// ValidateNodeHardwareStatus checks that counts are no less than 0. A
-// temperature is not judged here: a sensor that lies is the scheduler's matter.
-func ValidateNodeHardwareStatus(h, old *api.NodeHardware) field.ErrorList {
-	return append(ValidateMetaUpdate(&h.ObjectMeta, &old.ObjectMeta), validateReadings(&h.Status)...)
-}
-
-func validateReadings(s *api.NodeHardwareStatus) field.ErrorList {
+	s := &h.Status
 	var errs field.ErrorList
 	for _, f := range []struct {
 		name  string
@@ -38,4 +25,9 @@ func validateReadings(s *api.NodeHardwareStatus) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// ValidateNodeHardwareStatus checks a report.
+func ValidateNodeHardwareStatus(h, _ *api.NodeHardware) field.ErrorList {
+	return ValidateNodeHardware(h)
 }

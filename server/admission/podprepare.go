@@ -1,8 +1,6 @@
 package admission
 
 import (
-	"reflect"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -13,15 +11,8 @@ func PreparePod(p *corev1.Pod) {
 	p.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: QOSClass(p)}
 }
 
-// PreparePodUpdate keeps the status, which has a subresource of its own, and
-// counts a change of the spec as a generation.
-func PreparePodUpdate(p, old *corev1.Pod) {
-	p.Status = old.Status
-	p.Generation = old.Generation
-	if !reflect.DeepEqual(p.Spec, old.Spec) {
-		p.Generation++
-	}
-}
+// PreparePodUpdate keeps the status, which has a subresource of its own.
+func PreparePodUpdate(p, old *corev1.Pod) { p.Status = old.Status }
 
 // PreparePodStatus takes the status over into p, a copy of the stored pod. The
 // class of service is the server's, and what the scheduler wrote is kept when

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -13,7 +14,7 @@ import (
 // deadline (which may be set or shortened) and tolerations (to which more may
 // be added).
 func ValidatePodUpdate(p, old *corev1.Pod) field.ErrorList {
-	errs := ValidateMetaUpdate(&p.ObjectMeta, &old.ObjectMeta)
+	var errs field.ErrorList
 	spec := field.NewPath("spec")
 	if len(p.Spec.Containers) != len(old.Spec.Containers) {
 		return append(errs, field.Forbidden(spec.Child("containers"), "pod updates may not add or remove containers"))
@@ -39,7 +40,7 @@ func fixedFieldsChanged(now, was *corev1.PodSpec) []string {
 	var changed []string
 	a, b := reflect.ValueOf(allowed).Elem(), reflect.ValueOf(was).Elem()
 	for i := range a.NumField() {
-		if !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
+		if !equality.Semantic.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
 			name, _ := jsonName(a.Type().Field(i))
 			changed = append(changed, name)
 		}
@@ -78,7 +79,7 @@ func validateTolerationsUpdate(now, was []corev1.Toleration, path *field.Path) f
 
 // ValidatePodStatus checks a report of a pod's state. Phases only move forward.
 func ValidatePodStatus(p, old *corev1.Pod) field.ErrorList {
-	errs := ValidateMetaUpdate(&p.ObjectMeta, &old.ObjectMeta)
+	var errs field.ErrorList
 	status := field.NewPath("status")
 	was, now := old.Status.Phase, p.Status.Phase
 	if (was == corev1.PodSucceeded || was == corev1.PodFailed) && now != was {

@@ -20,10 +20,9 @@ const (
 	maxSearchChars = 2048
 )
 
-// ValidatePod checks a whole pod, which has been defaulted.
+// ValidatePod checks all but the metadata of a pod that has been defaulted.
 func ValidatePod(p *corev1.Pod) field.ErrorList {
-	errs := validateNamespacedMeta(&p.ObjectMeta)
-	errs = append(errs, validateFailover(p)...)
+	errs := validateFailover(p)
 	refusals, _ := unsupportedFields(&p.Spec)
 	errs = append(errs, refusals...)
 	return append(errs, validatePodSpec(&p.Spec, field.NewPath("spec"))...)
@@ -44,7 +43,7 @@ func validateFailover(p *corev1.Pod) field.ErrorList {
 	case api.FailoverKeep, api.FailoverMove, api.FailoverExclusive:
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(metadataPath().Child("annotations").Key(api.AnnotationFailover), value,
+	return field.ErrorList{field.NotSupported(field.NewPath("metadata", "annotations").Key(api.AnnotationFailover), value,
 		[]string{api.FailoverKeep, api.FailoverMove, api.FailoverExclusive})}
 }
 

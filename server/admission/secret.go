@@ -1,9 +1,9 @@
 package admission
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +24,7 @@ func DefaultSecret(s *corev1.Secret) {
 
 // ValidateSecret checks keys, size, and what each well-known type must have.
 func ValidateSecret(s *corev1.Secret) field.ErrorList {
-	errs := validateNamespacedMeta(&s.ObjectMeta)
+	var errs field.ErrorList
 	data := field.NewPath("data")
 	size := 0
 	for _, key := range slices.Sorted(maps.Keys(s.Data)) {
@@ -41,7 +41,7 @@ func validateSecretType(s *corev1.Secret, data *field.Path) field.ErrorList {
 	switch s.Type {
 	case corev1.SecretTypeServiceAccountToken:
 		if s.Annotations[corev1.ServiceAccountNameKey] == "" {
-			return field.ErrorList{field.Required(metadataPath().Child("annotations").Key(corev1.ServiceAccountNameKey), "")}
+			return field.ErrorList{field.Required(field.NewPath("metadata", "annotations").Key(corev1.ServiceAccountNameKey), "")}
 		}
 	case corev1.SecretTypeDockercfg:
 		return requireJSON(s.Data, data, corev1.DockerConfigKey)
@@ -86,7 +86,7 @@ func requireJSON(values map[string][]byte, data *field.Path, key string) field.E
 
 // ValidateSecretUpdate holds the type, and all of an immutable Secret.
 func ValidateSecretUpdate(s, old *corev1.Secret) field.ErrorList {
-	errs := ValidateMetaUpdate(&s.ObjectMeta, &old.ObjectMeta)
+	var errs field.ErrorList
 	errs = append(errs, sameOrInvalid(s.Type, old.Type, field.NewPath("type"))...)
 	if !isTrue(old.Immutable) {
 		return errs
@@ -94,7 +94,7 @@ func ValidateSecretUpdate(s, old *corev1.Secret) field.ErrorList {
 	if !isTrue(s.Immutable) {
 		errs = append(errs, field.Forbidden(field.NewPath("immutable"), "field is immutable when `immutable` is set"))
 	}
-	if !(len(s.Data) == 0 && len(old.Data) == 0) && !reflect.DeepEqual(s.Data, old.Data) {
+	if !maps.EqualFunc(s.Data, old.Data, bytes.Equal) {
 		errs = append(errs, field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"))
 	}
 	return errs

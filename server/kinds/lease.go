@@ -23,10 +23,7 @@ func lease() *objects.Kind {
 		NewList:    func() runtime.Object { return &coordinationv1.LeaseList{} },
 
 		Volatile: func(namespace string) bool { return namespace == api.NamespaceNodeLeases },
-		Strategy: objects.Strategy{
-			Validate:       check(admission.ValidateLease),
-			ValidateUpdate: checkBoth(admission.ValidateLeaseUpdate),
-		},
+		Strategy: objects.Strategy{Validate: check(admission.ValidateLease)},
 
 		Columns: []metav1.TableColumnDefinition{column("Holder", "string", "Who holds the lease")},
 		Row: func(obj objects.Object, _ time.Time) []any {

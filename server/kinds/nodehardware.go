@@ -22,9 +22,8 @@ func nodeHardware() *objects.Kind {
 
 		Volatile: func(string) bool { return true },
 		Strategy: objects.Strategy{
-			PrepareUpdate:  onBoth(func(h, old *api.NodeHardware) { h.Status = old.Status }),
-			Validate:       check(admission.ValidateNodeHardware),
-			ValidateUpdate: checkBoth(admission.ValidateNodeHardwareUpdate),
+			PrepareUpdate: onBoth(func(h, old *api.NodeHardware) { h.Status = old.Status }),
+			Validate:      check(admission.ValidateNodeHardware),
 		},
 		Subresources: []objects.Subresource{{
 			Name: "status", Verbs: statusVerbs(),

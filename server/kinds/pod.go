@@ -60,7 +60,7 @@ func podSubresources() []objects.Subresource {
 			// The handler makes the change with admission.BindPod.
 			Name: "binding", Verbs: []string{"create"}, GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Binding"),
 			Update: onBoth(func(obj, into *corev1.Pod) {
-				into.Spec.NodeName, into.Status = obj.Spec.NodeName, obj.Status
+				into.Spec.NodeName, into.Status, into.Annotations = obj.Spec.NodeName, obj.Status, obj.Annotations
 			}),
 			Validate: checkBoth(admission.ValidateBinding),
 		},
