@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"bramble.dev/bramble/nodeagent/container"
 )
@@ -88,10 +89,10 @@ func envValue(ctx context.Context, d Desired, hostIP string, from *corev1.EnvVar
 }
 
 // pick takes one key of an object's entries.
-func pick(data map[string]string, err error, key string, isOptional *bool, missing error) (string, bool, error) {
+func pick(data map[string]string, err error, key string, isOptional *bool, absent error) (string, bool, error) {
 	value, found := data[key]
 	if err == nil && !found {
-		err = missing
+		err = absent
 	}
 	return value, found, optional(err, isOptional)
 }
@@ -105,10 +106,18 @@ func optional(err error, isOptional *bool) error {
 	return err
 }
 
+// missing makes a *container.MissingError of the server's NotFound.
+func missing(err error, kind, namespace, name string) error {
+	if apierrors.IsNotFound(err) {
+		return &container.MissingError{Kind: kind, Namespace: namespace, Name: name}
+	}
+	return err
+}
+
 func configMapData(ctx context.Context, namespace, name string, source Source) (map[string]string, error) {
 	object, err := source.ConfigMap(ctx, namespace, name)
 	if err != nil {
-		return nil, err
+		return nil, missing(err, "ConfigMap", namespace, name)
 	}
 	return object.Data, nil
 }
@@ -116,7 +125,7 @@ func configMapData(ctx context.Context, namespace, name string, source Source) (
 func secretData(ctx context.Context, namespace, name string, source Source) (map[string]string, error) {
 	object, err := source.Secret(ctx, namespace, name)
 	if err != nil {
-		return nil, err
+		return nil, missing(err, "Secret", namespace, name)
 	}
 	data := make(map[string]string, len(object.Data))
 	for key, value := range object.Data {

@@ -48,8 +48,9 @@ type Volumes interface {
 }
 
 // Source is where volumes and environments get ConfigMaps and Secrets from:
-// the server, or the node's own record when the server is away.
-type Source interface {
+// the server, or the node's own record when the server is away. It is an alias:
+// package volume names the same type without importing this one.
+type Source = interface {
 	ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
 	Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
 }

@@ -44,10 +44,15 @@ type Observed struct {
 	Now        time.Time
 }
 
-// latest returns the newest container of this name and the one before it; an
-// empty ID means none.
+// latest is Latest of the engine's pod.
 func (o Observed) latest(name string) (current, previous container.State) {
-	for _, c := range o.Engine.Containers {
+	return Latest(o.Engine, name)
+}
+
+// Latest returns a pod's newest container of this name and the one before it;
+// an empty ID means none.
+func Latest(p container.Pod, name string) (current, previous container.State) {
+	for _, c := range p.Containers {
 		switch {
 		case c.Name != name:
 		case current.ID == "" || c.Restarts > current.Restarts:

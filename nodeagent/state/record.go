@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Record is the open record. All methods are safe for concurrent use; those
@@ -156,16 +157,19 @@ func (r *Record) Keep(pod *corev1.Pod) (*Pod, error) {
 	return next, r.write(next)
 }
 
-// Use records the objects that a pod uses. It succeeds when there is no such pod.
-func (r *Record) Use(uid string, configMaps []*corev1.ConfigMap, secrets []*corev1.Secret) error {
+// Condemn records that a pod is on its way out though the server no longer has
+// it, so that no later start brings it back. It succeeds when there is none.
+func (r *Record) Condemn(uid string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.pods[uid]
-	if old == nil {
+	if old == nil || old.Pod.DeletionTimestamp != nil {
 		return nil
 	}
 	next := *old
-	next.ConfigMaps, next.Secrets = configMaps, secrets
+	next.Pod = old.Pod.DeepCopy()
+	now := metav1.Now()
+	next.Pod.DeletionTimestamp = &now
 	return r.write(&next)
 }
 

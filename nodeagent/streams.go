@@ -1,0 +1,44 @@
+package nodeagent
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"bramble.dev/bramble/nodeagent/container"
+	"bramble.dev/bramble/nodeagent/pod"
+)
+
+// finder finds containers by name for the log handler.
+type finder struct {
+	desires *desires
+	engine  pod.Pods
+}
+
+// Container follows stream.Pods; its refusals are worded as the kubelet's.
+func (f *finder) Container(ctx context.Context, namespace, name, containerName string, previous bool) (string, error) {
+	desired, found := f.desires.find(namespace, name)
+	if !found {
+		return "", apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, name)
+	}
+	engine, err := f.engine.Get(ctx, string(desired.Pod.UID))
+	if err != nil {
+		return "", err
+	}
+	current, before := pod.Latest(engine, containerName)
+	switch {
+	case previous && current.Phase == container.Exited && before.ID == "":
+		return current.ID, nil // it ended and was not started again yet
+	case previous && before.ID == "":
+		return "", apierrors.NewBadRequest(fmt.Sprintf("previous terminated container %q in pod %q not found", containerName, name))
+	case previous:
+		return before.ID, nil
+	case current.ID != "" && current.StartedAt.IsZero() && current.Phase == container.Created && before.ID != "":
+		return before.ID, nil
+	case current.ID == "" || current.StartedAt.IsZero() && current.Phase == container.Created:
+		return "", apierrors.NewBadRequest(fmt.Sprintf("container %q in pod %q is waiting to start", containerName, name))
+	}
+	return current.ID, nil
+}
