@@ -35,6 +35,10 @@ type Kind struct {
 	Fields     func(Object) fields.Set
 	FieldNames []string
 
+	// ValidateName is the rule for names; nil: DNS subdomains. With prefix the
+	// name is a generateName, to which more will be appended.
+	ValidateName func(name string, prefix bool) []string
+
 	Strategy
 	Subresources []Subresource
 
@@ -47,11 +51,14 @@ type Kind struct {
 }
 
 // Strategy is what a kind does on its way into the store. Any function may be
-// nil. All are pure: they touch only their arguments.
+// nil. All are pure: they touch only their arguments, and Default may be called
+// more than once. Metadata that is the same for all kinds is the Registry's.
 type Strategy struct {
-	Default        func(obj Object)
-	PrepareCreate  func(obj Object)      // clear what a client may not set (status)
-	PrepareUpdate  func(obj, old Object) // keep what a client may not change (status), count generation
+	Default       func(obj Object)
+	PrepareCreate func(obj Object) // clear what a client may not set (status); set generation to 1 where the kind counts it
+	// PrepareUpdate keeps what a client may not change (status). Where it leaves
+	// a generation above 0 as it is, a change of Spec counts.
+	PrepareUpdate  func(obj, old Object)
 	Validate       func(obj Object) field.ErrorList
 	ValidateUpdate func(obj, old Object) field.ErrorList // beside Validate
 	Warnings       func(obj Object) []string             // sent as Warning: 299
@@ -67,7 +74,8 @@ type Subresource struct {
 	// Kind of the body, when it is another than the parent's (Binding).
 	schema.GroupVersionKind
 	// Update, for those that generic get, update and patch serve ("status"):
-	// takes over from obj into a copy of old only what the subresource owns.
+	// takes over from obj into old, which is a copy of the stored object, only
+	// what the subresource owns. nil: obj is taken as it is (bindings).
 	Update   func(obj, old Object)
 	Validate func(obj, old Object) field.ErrorList
 }
