@@ -75,7 +75,7 @@ func (z *Authorizer) node(ctx context.Context, node string, a Attributes) (bool,
 			return false, "a node may touch only its own Lease in " + api.NamespaceNodeLeases, nil
 		}
 		return ownObject(node, a, "a node may touch only its own Lease")
-	case a.Group == api.Group && a.Resource == "nodehardware":
+	case a.Group == api.Group && a.Resource == "nodehardwares":
 		return ownObject(node, a, "a node may touch only its own NodeHardware", "status")
 	case a.Group == "" && a.Resource == "pods":
 		return z.pod(ctx, node, a)
