@@ -10,7 +10,9 @@
 //	                                     dialled from the node's namespace
 //	GET    /healthz                    → Health
 //
-// Errors come as {"error": "..."} with a 4xx or 5xx status.
+// Errors come as {"error": "..."} with a status: 400 what was asked is wrong,
+// 409 it clashes with what is there, 503 the node's network is not set up (PUT
+// it first), 500 anything else.
 package netapi
 
 import "net/netip"
@@ -21,6 +23,13 @@ type Node struct {
 	ClusterCIDR netip.Prefix `json:"clusterCIDR"` // all nodes' pods
 	ServiceCIDR netip.Prefix `json:"serviceCIDR"`
 	MTU         int          `json:"mtu"` // of bridge and pods' links; 0: 65520
+
+	// LinkCIDR is the IPv4 /24 between the node's namespace and its way out; no
+	// packet with an address of it leaves the node. Zero: 198.18.2.0/24.
+	LinkCIDR netip.Prefix `json:"linkCIDR,omitzero"`
+	// WayOut is the only program to be used as the way out, "pasta" or
+	// "slirp4netns"; empty: what is installed, pasta before slirp4netns.
+	WayOut string `json:"wayOut,omitempty"`
 }
 
 // NodeStatus is the node's namespace as it stands.
@@ -30,6 +39,10 @@ type NodeStatus struct {
 	WayOut  string     `json:"wayOut"` // "pasta", "slirp4netns", or empty with WayOutError
 	// WayOutError says why pods do not reach outside the node at present.
 	WayOutError string `json:"wayOutError,omitempty"`
+	// DNS is what pods use as name servers, the same for a pod's whole life: a
+	// relay on the gateway that asks the host's own resolvers of the moment,
+	// those on the host's loopback included.
+	DNS []netip.Addr `json:"dns"`
 }
 
 // Pod is one pod's namespace to be made.
@@ -38,7 +51,8 @@ type Pod struct {
 	Address netip.Addr `json:"address"`
 }
 
-// PodStatus is one pod's namespace as it stands.
+// PodStatus is one pod's namespace as it stands. Address is the zero Addr when
+// its making was cut short: PUT or DELETE it.
 type PodStatus struct {
 	UID     string     `json:"uid"`
 	Address netip.Addr `json:"address"`
