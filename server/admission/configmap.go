@@ -26,7 +26,7 @@ func ValidateConfigMap(cm *corev1.ConfigMap) field.ErrorList {
 		size += len(cm.BinaryData[key])
 	}
 	if size > maxDataBytes {
-		errs = append(errs, field.TooLong(field.NewPath(""), "", maxDataBytes))
+		errs = append(errs, field.TooLong(field.NewPath("data"), "", maxDataBytes))
 	}
 	return errs
 }

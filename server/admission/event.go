@@ -44,9 +44,10 @@ func validateNewEvent(e *corev1.Event) field.ErrorList {
 	}
 	if e.ReportingController == "" {
 		errs = append(errs, field.Required(field.NewPath("reportingController"), ""))
-	}
-	for _, msg := range validation.IsQualifiedName(e.ReportingController) {
-		errs = append(errs, field.Invalid(field.NewPath("reportingController"), e.ReportingController, msg))
+	} else {
+		for _, msg := range validation.IsQualifiedName(e.ReportingController) {
+			errs = append(errs, field.Invalid(field.NewPath("reportingController"), e.ReportingController, msg))
+		}
 	}
 	if e.ReportingInstance == "" {
 		errs = append(errs, field.Required(field.NewPath("reportingInstance"), ""))
