@@ -1,0 +1,79 @@
+// Package e2e tests Bramble from outside: real servers and agents as
+// processes, real rootless Podman, stock kubectl and client-go. It needs root
+// (to make users) and the programs of `make build`.
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"bramble.dev/bramble/test/cluster"
+)
+
+// TestKubectl runs each script of testdata/kubectl with every kubectl on this
+// machine, and with edgectl, each in a namespace of its own.
+func TestKubectl(t *testing.T) {
+	s := cluster.StartServer(t)
+	s.StartNode(t, "shelf")
+	for version, program := range kubectls(t) {
+		t.Run(version, func(t *testing.T) {
+			namespace := "k-" + regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(version, "-")
+			s.Must("create", "namespace", namespace)
+			bin := t.TempDir()
+			if err := os.Symlink(program, filepath.Join(bin, "kubectl")); err != nil {
+				t.Fatal(err)
+			}
+			testscript.Run(t, testscript.Params{
+				Dir: "testdata/kubectl",
+				Setup: func(env *testscript.Env) error {
+					script := filepath.Base(env.WorkDir)
+					env.Setenv("PATH", bin+":/usr/bin:/bin")
+					env.Setenv("KUBECONFIG", s.Kubeconfig)
+					env.Setenv("HOME", env.WorkDir)
+					env.Setenv("NS", namespace)
+					env.Setenv("SCRIPT", script)
+					env.Setenv("IMAGE", cluster.TestImage)
+					return nil
+				},
+			})
+		})
+	}
+}
+
+// kubectls finds every kubectl on this machine, one a version: on the PATH,
+// in /usr/lib/*/bin and /opt/*/bin, and the two that `make build` and the
+// tests build. edgectl is one of them.
+func kubectls(t *testing.T) map[string]string {
+	t.Helper()
+	bin := cluster.Programs(t)
+	patterns := []string{filepath.Join(bin, "kubectl"), "/usr/lib/*/bin/kubectl*", "/opt/*/bin/kubectl*"}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		patterns = append(patterns, filepath.Join(dir, "kubectl*"))
+	}
+	found := map[string]string{"edgectl": filepath.Join(bin, "edgectl")}
+	version := regexp.MustCompile(`Client Version: (v\d+\.\d+\.\d+\S*)`)
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			cmd := exec.CommandContext(t.Context(), path, "version", "--client")
+			cmd.Env = append(os.Environ(), "KUBECONFIG=/nonexistent")
+			out, err := cmd.Output()
+			if m := version.FindSubmatch(out); err == nil && m != nil && found[string(m[1])] == "" {
+				found[string(m[1])] = path
+			}
+		}
+	}
+	if len(found) < 2 {
+		t.Fatal("no stock kubectl found; `make test` builds one into bin/")
+	}
+	t.Logf("kubectls: %v", found)
+	return found
+}
