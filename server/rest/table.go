@@ -56,6 +56,9 @@ func columnsOf(k *objects.Kind) []metav1.TableColumnDefinition {
 			Name: "Age", Type: "string", Description: "Time since the object was created.",
 		})
 	}
+	if namesItself(k) {
+		return columns
+	}
 	return slices.Insert(columns, 0, metav1.TableColumnDefinition{
 		Name: "Name", Type: "string", Format: "name", Description: "The object's name, unique among its kind in its namespace.",
 	})
@@ -97,7 +100,16 @@ func cellsOf(k *objects.Kind, obj objects.Object, now time.Time) []any {
 	if !k.NoAge {
 		cells = slices.Insert(cells, agePosition(k), any(age(obj, now)))
 	}
+	if namesItself(k) {
+		return cells
+	}
 	return slices.Insert(cells, 0, any(obj.GetName()))
+}
+
+// namesItself reports whether a kind has its name in a column of its own, which
+// is then not the first (events).
+func namesItself(k *objects.Kind) bool {
+	return slices.ContainsFunc(k.Columns, func(c metav1.TableColumnDefinition) bool { return c.Format == "name" })
 }
 
 func age(obj objects.Object, now time.Time) string {
