@@ -1,0 +1,116 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"bramble.dev/bramble/server/api"
+	"bramble.dev/bramble/server/auth"
+	"bramble.dev/bramble/server/tunnel"
+)
+
+// Limits of a connection.
+const (
+	headerTimeout  = 10 * time.Second
+	idleTimeout    = 3 * time.Minute
+	maxHeaderBytes = 64 << 10
+	maxStreams     = 250 // of one HTTP/2 connection
+)
+
+// settle is how long requests may finish after a stop was asked for, before
+// their contexts end.
+const settle = 250 * time.Millisecond
+
+// front is the listening edge: TLS, HTTP and the nodes' tunnels on one port.
+type front struct {
+	http    *http.Server
+	end     context.CancelFunc // of all requests and tunnels
+	timeout time.Duration
+}
+
+// newFront returns the edge for p. Nothing is served after ctx has ended, but
+// requests are ended by shutdown only.
+func newFront(ctx context.Context, p *parts, timeout time.Duration, log *slog.Logger) *front {
+	requests, end := context.WithCancel(context.WithoutCancel(ctx))
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	srv := &http.Server{
+		Handler:           p.handler,
+		BaseContext:       func(net.Listener) context.Context { return requests },
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		Protocols:         &protocols,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		TLSConfig: &tls.Config{
+			MinVersion:   tls.VersionTLS13,
+			Certificates: []tls.Certificate{p.certificate},
+			// Asked for, not verified: the authenticator does that, by its own
+			// clock and with an answer that says what is wrong.
+			ClientAuth: tls.RequestClientCert,
+			NextProtos: []string{api.ALPN, "h2", "http/1.1"},
+		},
+	}
+	srv.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){
+		api.ALPN: func(_ *http.Server, conn *tls.Conn, _ http.Handler) {
+			if err := serveTunnel(requests, p, conn); err != nil {
+				log.Info("tunnel refused", "from", conn.RemoteAddr().String(), "err", err)
+			}
+		},
+	}
+	return &front{http: srv, end: end, timeout: timeout}
+}
+
+// serveTunnel serves one of a node's two connections until it ends.
+func serveTunnel(ctx context.Context, p *parts, conn *tls.Conn) error {
+	certs := conn.ConnectionState().PeerCertificates
+	if len(certs) == 0 {
+		return refuse(conn, errors.New("a tunnel needs a node's client certificate"))
+	}
+	user, err := p.authenticator.User(certs)
+	if errors.Is(err, auth.ErrExpired) {
+		err = tunnel.ErrExpired
+	}
+	if err != nil {
+		return refuse(conn, err)
+	}
+	return p.hub.Serve(ctx, conn, user, p.handler)
+}
+
+// refuse tells the node why, as far as it listens.
+func refuse(conn *tls.Conn, reason error) error {
+	if err := conn.SetWriteDeadline(time.Now().Add(headerTimeout)); err != nil {
+		return errors.Join(reason, err)
+	}
+	return errors.Join(reason, tunnel.Refuse(conn, reason))
+}
+
+func (f *front) serve(l net.Listener) error {
+	err := f.http.ServeTLS(l, "", "")
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("cannot serve on %s: %w", l.Addr(), err)
+}
+
+// shutdown accepts nothing more, ends watches and tunnels, and waits for the
+// rest; what is not done in time is cut off.
+func (f *front) shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	timer := time.AfterFunc(settle, f.end)
+	defer timer.Stop()
+	defer f.end()
+	if err := f.http.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("cannot wait for all requests: %w", err), f.http.Close())
+	}
+	return nil
+}
