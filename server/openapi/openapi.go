@@ -29,8 +29,9 @@ const (
 	MediaJSON = "application/json"
 	// MediaProtobuf is the form of /openapi/v2 that kubectl asks for.
 	MediaProtobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-	// mediaProtobufOld is what MediaProtobuf was called before it could be parsed.
-	mediaProtobufOld = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+	// mediaProtobufSent is what the answer calls it: a media type with "@" is
+	// none, and client-go could not read it.
+	mediaProtobufSent = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 )
 
 // Document is one of the documents. Body is compressed by gzip and must not be
@@ -46,7 +47,7 @@ type Document struct {
 type Set struct {
 	index Document
 	v3    map[string]Document // by the path after /openapi/v3/
-	v2    map[string]Document // by media type
+	v2    map[string]Document // by media type asked for
 }
 
 // Load reads the documents that were embedded.
@@ -66,8 +67,8 @@ func Load() (*Set, error) {
 		case "v2.json":
 			s.v2[MediaJSON] = document(MediaJSON, body)
 		case "v2.pb":
-			s.v2[MediaProtobuf] = document(MediaProtobuf, body)
-			s.v2[mediaProtobufOld] = document(mediaProtobufOld, body)
+			s.v2[MediaProtobuf] = document(mediaProtobufSent, body)
+			s.v2[mediaProtobufSent] = s.v2[MediaProtobuf]
 		default:
 			s.v3[pathOf(name)] = document(MediaJSON, body)
 		}

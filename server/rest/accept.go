@@ -55,14 +55,15 @@ type clause struct {
 }
 
 // parseAccept returns the clauses of Accept headers, best first (RFC 9110
-// §12.5.1). A clause that cannot be read, or has q=0, is left out.
+// §12.5.1). A clause with q=0 is left out. A media type that RFC 9110 does not
+// allow is taken as it is: kubectl asks for one with "@" in it.
 func parseAccept(headers []string) []clause {
 	var all []clause
 	for _, header := range headers {
 		for _, part := range strings.Split(header, ",") {
 			media, params, err := mime.ParseMediaType(strings.TrimSpace(part))
 			if err != nil {
-				continue
+				media, _, _ = strings.Cut(strings.TrimSpace(part), ";")
 			}
 			q := 1.0
 			if s, ok := params["q"]; ok {
