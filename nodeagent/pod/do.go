@@ -218,6 +218,9 @@ func (w *worker) startContainer(ctx context.Context, d Desired, step Step) error
 	if id == "" {
 		id = w.made[step.Container]
 	}
+	if _, err := w.writeHosts(d); err != nil { // gone with /run, where the machine booted anew
+		return &Failure{Reason: ReasonRunContainerError, Event: "Failed", Err: err}
+	}
 	defer w.slot()()
 	if err := w.set.cfg.Containers.StartContainer(ctx, id); err != nil {
 		return &Failure{Reason: ReasonRunContainerError, Event: "Failed", Err: err}

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -63,31 +62,6 @@ func ReadIdentity(dir string) (Identity, error) {
 // of the same key: a power cut between two files cannot part them.
 func WriteCertificate(dir string, certificate []byte) error {
 	return writeFile(filepath.Join(dir, "cert.pem"), certificate)
-}
-
-// TLS returns the client's configuration. The server's certificate is checked
-// against the cluster's authority as of now, or of trusted, where the clock is
-// behind it: a board without a clock boots in 1970.
-func (i Identity) TLS(trusted time.Time) (*tls.Config, error) {
-	pair, err := tls.X509KeyPair(i.Certificate, i.Key)
-	if err != nil {
-		return nil, fmt.Errorf("cannot use the node's certificate: %w", err)
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(i.CA) {
-		return nil, errors.New("cannot use the cluster's CA certificate: it is no PEM certificate")
-	}
-	return &tls.Config{
-		Certificates: []tls.Certificate{pair},
-		RootCAs:      roots,
-		Time: func() time.Time {
-			if now := time.Now(); now.After(trusted) {
-				return now
-			}
-			return trusted
-		},
-		MinVersion: tls.VersionTLS13,
-	}, nil
 }
 
 // Validity returns the bounds of the node's certificate.
