@@ -114,6 +114,9 @@ func (s *server) authenticate(next http.Handler) http.Handler {
 		case err == nil && ok:
 		case s.isPublic(r.URL.Path):
 			user = api.User{Name: api.UserAnonymous, Groups: []string{"system:unauthenticated"}}
+		case apierrors.IsUnauthorized(err):
+			s.writeError(w, r, err) // it says what is wrong with the credentials
+			return
 		default:
 			s.writeError(w, r, apierrors.NewUnauthorized("Unauthorized"))
 			return
