@@ -40,8 +40,8 @@ type database struct {
 	unclean bool   // the last process left its log behind
 }
 
-// openDatabase opens or makes the file at path, brings its schema up to date
-// and makes it ours by a new run number that no torn log can take back.
+// openDatabase opens or makes the file at path and brings its schema up to date.
+// Before the first write come load, which finds most damage, and raiseRun.
 func openDatabase(ctx context.Context, path string) (_ *database, err error) {
 	d := &database{ctx: context.WithoutCancel(ctx)}
 	defer func() {
@@ -67,9 +67,6 @@ func openDatabase(ctx context.Context, path string) (_ *database, err error) {
 		}
 	}
 	if err = d.migrate(); err != nil {
-		return nil, err
-	}
-	if err = d.raiseRun(); err != nil {
 		return nil, err
 	}
 	return d, d.prepare()
@@ -135,7 +132,7 @@ func (d *database) migrate() error {
 }
 
 // raiseRun takes the next run number, and the database's UUID if it has none,
-// and moves both from the log into the file.
+// and moves both into the file, where no torn log can take them back.
 func (d *database) raiseRun() error {
 	err := d.transact(func() error {
 		if err := d.exec("INSERT OR IGNORE INTO meta VALUES ('uuid', ?), ('run', 0)", newUUID()); err != nil {

@@ -109,18 +109,24 @@ func open(ctx context.Context, config Config) (_ *Store, err error) {
 	return s, nil
 }
 
-// load opens the file and fills memory from it.
+// load opens the file, fills memory from it and begins a run.
 func (s *Store) load(ctx context.Context, path string) (err error) {
 	if s.db, err = openDatabase(ctx, path); err != nil {
 		return err
 	}
-	s.start = s.db.run << 32
-	s.rev = s.start
 	err = s.db.load(func(e Entry) {
 		s.table(e.Resource).rows[rowKey{e.Namespace, e.Name}] = row{e, true}
 	})
+	if err == nil {
+		err = s.db.raiseRun()
+	}
 	if err != nil {
 		return errors.Join(err, s.db.close())
+	}
+	s.start = s.db.run << 32
+	s.rev = s.start
+	for _, t := range s.tables {
+		t.floor = s.start
 	}
 	return nil
 }

@@ -1,0 +1,21 @@
+package store
+
+import "fmt"
+
+// Unseal is unseal, for the fuzz test.
+var Unseal = unseal
+
+// LimitPages makes the disk full when the file has n more pages than now.
+func (s *Store) LimitPages(n int) error {
+	var pages int
+	if err := s.db.conn.QueryRowContext(s.db.ctx, "PRAGMA page_count").Scan(&pages); err != nil {
+		return err
+	}
+	return s.db.exec(fmt.Sprintf("PRAGMA max_page_count = %d", pages+n))
+}
+
+// LogBytes returns how much of the log is not in the file yet.
+func (s *Store) LogBytes() (int64, error) { return s.db.checkpoint("NOOP") }
+
+// Seal is seal, for tests.
+var Seal = seal
