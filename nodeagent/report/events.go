@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -123,10 +124,8 @@ func (e *Events) forgetOldest() {
 }
 
 func (e *Events) enqueue(event *corev1.Event) {
-	for _, waiting := range e.queue {
-		if waiting == event {
-			return
-		}
+	if slices.Contains(e.queue, event) {
+		return
 	}
 	if len(e.queue) == maxQueued {
 		e.queue = e.queue[1:]
@@ -160,29 +159,36 @@ func (e *Events) Run(ctx context.Context) error {
 // flush sends what is queued, and reports whether the server took it.
 func (e *Events) flush(ctx context.Context) bool {
 	for {
-		event := e.take()
+		event, sent := e.take()
 		if event == nil {
 			return true
 		}
-		if err := e.send(ctx, *event); err != nil && !refused(err) {
-			e.mu.Lock()
-			e.enqueue(event)
-			e.mu.Unlock()
+		if err := e.send(ctx, sent); err != nil && !refused(err) {
+			e.putBack(event)
 			return false
 		}
 	}
 }
 
-// take returns the oldest queued event.
-func (e *Events) take() *corev1.Event {
+// take returns the oldest queued event and a copy for sending.
+func (e *Events) take() (event *corev1.Event, sent corev1.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.queue) == 0 {
-		return nil
+		return nil, sent
 	}
-	event := e.queue[0]
+	event = e.queue[0]
 	e.queue = e.queue[1:]
-	return event
+	return event, *event
+}
+
+// putBack queues an event again, as the oldest; a full queue has no place for it.
+func (e *Events) putBack(event *corev1.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.queue) < maxQueued && !slices.Contains(e.queue, event) {
+		e.queue = slices.Insert(e.queue, 0, event)
+	}
 }
 
 func (e *Events) send(ctx context.Context, event corev1.Event) error {
