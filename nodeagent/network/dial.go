@@ -1,0 +1,99 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"bramble.dev/bramble/nodeagent/network/netapi"
+	"bramble.dev/bramble/nodeagent/network/netns"
+)
+
+const dialLimit = 10 * time.Second
+
+// getDial connects the caller to an address of the cluster, seen from the
+// node's namespace.
+func (s *Server) getDial(w http.ResponseWriter, r *http.Request) {
+	to, err := netip.ParseAddrPort(r.URL.Query().Get("address"))
+	if err != nil {
+		s.refuse(w, invalid(fmt.Errorf("cannot read the address to dial: %w", err)))
+		return
+	}
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "tcp") {
+		s.refuse(w, invalid(fmt.Errorf("dial needs the header Upgrade: tcp")))
+		return
+	}
+	n, err := s.current()
+	if err != nil {
+		s.refuse(w, err)
+		return
+	}
+	if !n.ClusterCIDR.Contains(to.Addr()) && !n.ServiceCIDR.Contains(to.Addr()) {
+		s.refuse(w, invalid(fmt.Errorf("%s is neither in clusterCIDR %s nor in serviceCIDR %s", to.Addr(), n.ClusterCIDR, n.ServiceCIDR)))
+		return
+	}
+	pod, err := s.dial(r.Context(), to)
+	if err != nil {
+		s.refuse(w, &netapi.Error{Status: http.StatusBadGateway, Message: err.Error()})
+		return
+	}
+	defer pod.Close()
+	client, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		s.refuse(w, err)
+		return
+	}
+	defer client.Close()
+	stop := context.AfterFunc(r.Context(), func() { _, _ = client.Close(), pod.Close() })
+	defer stop()
+	_, err = io.WriteString(client, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
+	if err != nil {
+		return
+	}
+	both(pod, client.(halfCloser), buffered)
+}
+
+func (s *Server) dial(ctx context.Context, to netip.AddrPort) (conn *net.TCPConn, err error) {
+	ctx, cancel := context.WithTimeout(ctx, dialLimit)
+	defer cancel()
+	err = netns.Do(s.files.node(), func() error {
+		// One address: the socket is made here, not in a goroutine of the dialer.
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", to.String())
+		if err == nil {
+			conn = c.(*net.TCPConn)
+		}
+		return err
+	})
+	return conn, err
+}
+
+type halfCloser interface {
+	net.Conn
+	CloseWrite() error
+}
+
+// both copies both ways until both sides have ended; the end of one way is
+// passed on and leaves the other open.
+func both(pod, client halfCloser, fromClient io.Reader) {
+	var g errgroup.Group
+	g.Go(func() error { return copyOn(pod, fromClient, client) })
+	g.Go(func() error { return copyOn(client, pod, pod) })
+	_ = g.Wait() // a broken connection is the peers' to see
+}
+
+// copyOn copies r to w; when w is broken, the source of r is closed, so that
+// its sender hears of it.
+func copyOn(w halfCloser, r io.Reader, source net.Conn) error {
+	_, err := io.Copy(w, r)
+	if err != nil {
+		return source.Close()
+	}
+	return w.CloseWrite()
+}
