@@ -50,6 +50,7 @@ func main() {
 type options struct {
 	runtimeDir string
 	plugins    string
+	resolvConf string
 	debug      bool
 }
 
@@ -57,6 +58,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var o options
 	flags := flag.NewFlagSet("bramble-network", flag.ContinueOnError)
 	flags.StringVar(&o.plugins, "plugins", defaultPlugins(), "directory of the CNI plugins bridge and static")
+	flags.StringVar(&o.resolvConf, "resolv-conf", "/etc/resolv.conf", "the host's resolvers, which pods' DNS queries are passed to")
 	flags.BoolVar(&o.debug, "debug", false, "log more")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
@@ -81,7 +83,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case "run-inside": // what run becomes
 		return serve(ctx, o)
 	case "clean":
-		return clean(ctx, o)
+		return clean(ctx, o, args)
+	case "clean-inside":
+		return network.Clean(ctx, o.runtimeDir)
 	case "version":
 		_, err := fmt.Fprintln(out, version)
 		return err
@@ -112,12 +116,7 @@ func enter(ctx context.Context, o options, args []string) error {
 	if err != nil {
 		return err
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	argv := append([]string{exe, "run-inside"}, args[1:]...)
-	return userns.Exec(pid, argv, os.Environ())
+	return become("run-inside", pid, args)
 }
 
 func serve(ctx context.Context, o options) error {
@@ -127,7 +126,31 @@ func serve(ctx context.Context, o options) error {
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	log.Info("bramble-network runs", "version", version, "pid", os.Getpid())
-	return network.New(network.Config{RuntimeDir: o.runtimeDir, PluginDir: o.plugins, Version: version, Log: log}).Run(ctx)
+	return network.New(network.Config{
+		RuntimeDir: o.runtimeDir, PluginDir: o.plugins, ResolvConf: o.resolvConf, Version: version, Log: log,
+	}).Run(ctx)
 }
 
-func clean(ctx context.Context, o options) error { return errors.New("later") }
+// clean removes all from inside Podman's namespaces, which hold the pins, or
+// from outside where Podman has none.
+func clean(ctx context.Context, o options, args []string) error {
+	pid, err := userns.PausePID(o.runtimeDir)
+	if errors.Is(err, userns.ErrNoPause) {
+		return network.Clean(ctx, o.runtimeDir)
+	}
+	if err != nil {
+		return err
+	}
+	return become("clean-inside", pid, args)
+}
+
+// become replaces this process by another of its commands inside the
+// namespaces that process pid holds.
+func become(command string, pid int, args []string) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	argv := append([]string{exe, command}, args[1:]...)
+	return userns.Exec(pid, argv, os.Environ())
+}

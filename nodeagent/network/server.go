@@ -143,6 +143,7 @@ func (f files) socket() string        { return netapi.SocketPath(f.runtimeDir) }
 func (f files) lock() string          { return filepath.Join(f.dir(), "network.lock") }
 func (f files) record() string        { return filepath.Join(f.dir(), "network-node.json") }
 func (f files) wayOutLog() string     { return filepath.Join(f.dir(), "network-wayout.log") }
+func (f files) log() string           { return filepath.Join(f.dir(), "network.log") } // supervise's
 func (f files) cni() string           { return filepath.Join(f.dir(), "cni") }
 func (f files) netns() string         { return filepath.Join(f.dir(), "netns") }
 func (f files) node() string          { return f.pod(netapi.NodeName) }
