@@ -172,7 +172,7 @@ func (t *Tokens) use(ctx context.Context, bearer string, use tokenUse) error {
 
 func (t *Tokens) find(bearer string, use tokenUse) (entry tokenEntry, repeated bool, err error) {
 	id, secret, ok := strings.Cut(bearer, ".")
-	if ok && id != "" {
+	if ok = ok && id != ""; ok {
 		entry.Record, ok = t.records.GetRecord(recordTokens, id)
 	}
 	if ok {
