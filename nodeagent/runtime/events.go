@@ -1,0 +1,113 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"bramble.dev/bramble/nodeagent/container"
+)
+
+// The pauses between attempts to reach Podman's events.
+const (
+	shortestRetry = 200 * time.Millisecond
+	longestRetry  = 10 * time.Second
+)
+
+// Events tells when one of Bramble's containers has ended or was removed, by
+// whomever. An Event without PodUID says that Podman is there again after it
+// was not: anything may have changed meanwhile, so look at all pods. One comes
+// first of all.
+//
+// While Podman's service is away, Events tries again with growing pauses. The
+// channel is closed when ctx ends; the reader must read until then.
+func (r *Runtime) Events(ctx context.Context) (<-chan container.Event, error) {
+	events := make(chan container.Event)
+	go func() { // ends with ctx; the closed channel says so
+		defer close(events)
+		r.follow(ctx, events)
+	}()
+	return events, nil
+}
+
+func (r *Runtime) follow(ctx context.Context, events chan<- container.Event) {
+	pause := shortestRetry
+	for ctx.Err() == nil {
+		reached, err := r.subscribe(ctx, events)
+		if ctx.Err() != nil {
+			return
+		}
+		if reached {
+			pause = shortestRetry
+		}
+		r.config.Log.Debug("podman's events broke off", "err", err, "retry", pause)
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+		pause = min(2*pause, longestRetry)
+	}
+}
+
+// subscribe passes events on until the stream ends, and says whether Podman
+// was reached at all.
+func (r *Runtime) subscribe(ctx context.Context, events chan<- container.Event) (reached bool, err error) {
+	// Podman sends not even a header before the first event, so that what
+	// happens between the ping and the subscription is asked for by time.
+	since := time.Now().Add(-time.Second)
+	ping, err := r.send(ctx, request{method: http.MethodGet, endpoint: "/_ping"})
+	if err != nil {
+		return false, err
+	}
+	ping.Body.Close()
+	if !pass(ctx, events, container.Event{What: "connected"}) {
+		return true, ctx.Err()
+	}
+	response, err := r.send(ctx, request{method: http.MethodGet, endpoint: "/events", query: url.Values{
+		"stream":  {"true"},
+		"since":   {strconv.FormatInt(since.Unix(), 10)},
+		"filters": {`{"type":["container"],"event":["died","remove"]}`},
+	}})
+	if err != nil {
+		return true, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return true, response.Process(nil)
+	}
+	lines := json.NewDecoder(response.Body)
+	for {
+		var line struct {
+			Action string
+			Actor  struct {
+				ID         string
+				Attributes map[string]string
+			}
+		}
+		if err := lines.Decode(&line); err != nil {
+			return true, fmt.Errorf("the stream of events ended: %w", err)
+		}
+		uid := line.Actor.Attributes[LabelPodUID]
+		if uid == "" {
+			continue // not ours
+		}
+		if !pass(ctx, events, container.Event{PodUID: uid, ContainerID: line.Actor.ID, What: line.Action}) {
+			return true, ctx.Err()
+		}
+	}
+}
+
+func pass(ctx context.Context, events chan<- container.Event, e container.Event) bool {
+	select {
+	case events <- e:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

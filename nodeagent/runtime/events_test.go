@@ -1,0 +1,53 @@
+package runtime_test
+
+import (
+	"context"
+	"syscall"
+	"testing"
+	"time"
+
+	"bramble.dev/bramble/nodeagent/container"
+)
+
+// await reads events until one is as wanted.
+func await(t *testing.T, events <-chan container.Event, want container.Event) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case e := <-events:
+			if e == want {
+				return
+			}
+		case <-limit:
+			t.Fatalf("no event %+v", want)
+		}
+	}
+}
+
+func TestEventsOutliveThePodmanService(t *testing.T) {
+	n := emptyNode(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	events, err := n.Events(ctx) // nobody answers yet
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := n.StartPodman(t)
+	await(t, events, container.Event{What: "connected"})
+	id := n.run(t, shell(n.makePod(t, "u1"), "exit 1"))
+	await(t, events, container.Event{PodUID: "u1", ContainerID: id, What: "died"})
+
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	n.StartPodman(t)
+	await(t, events, container.Event{What: "connected"})
+	if err := n.RemoveContainer(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	await(t, events, container.Event{PodUID: "u1", ContainerID: id, What: "remove"})
+	cancel()
+	for range events { // until it is closed
+	}
+}
