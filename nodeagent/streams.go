@@ -12,10 +12,7 @@ import (
 )
 
 // finder finds containers by name for the log handler.
-type finder struct {
-	desires *desires
-	engine  pod.Pods
-}
+type finder struct{ *Agent }
 
 // Container follows stream.Pods; its refusals are worded as the kubelet's.
 func (f *finder) Container(ctx context.Context, namespace, name, containerName string, previous bool) (string, error) {

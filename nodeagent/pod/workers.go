@@ -100,8 +100,17 @@ func (s *Workers) Nudge(uid string) bool {
 	return w != nil
 }
 
+// NudgeAll makes every worker look again.
+func (s *Workers) NudgeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.workers {
+		s.start(w)
+	}
+}
+
 // Refresh makes every worker look again, and make sure of its network and
-// volumes: after the engine or the network process was away.
+// volumes: after the network process was away.
 func (s *Workers) Refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

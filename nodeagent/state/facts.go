@@ -42,6 +42,25 @@ func Join(dir string, facts Facts, identity Identity) error {
 	return writeFacts(dir, facts) // last: its presence means joined
 }
 
+// KeepKey keeps the node's key before it joins: should the answer be lost, the
+// server knows the node again by it.
+func KeepKey(dir string, key []byte) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("cannot make the state directory: %w", err)
+	}
+	return writeFile(filepath.Join(dir, "key.pem"), key)
+}
+
+// ReadKey returns the key of an earlier join, finished or not; ErrNotJoined when
+// there is none.
+func ReadKey(dir string) ([]byte, error) {
+	key, err := os.ReadFile(filepath.Join(dir, "key.pem"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotJoined
+	}
+	return key, err
+}
+
 // ReadIdentity returns the node's identity; ErrNotJoined when there is none.
 func ReadIdentity(dir string) (Identity, error) {
 	var identity Identity

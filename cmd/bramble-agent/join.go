@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"bramble.dev/bramble/nodeagent"
+	"bramble.dev/bramble/nodeagent/state"
+	"bramble.dev/bramble/server/client"
+)
+
+type joinOptions struct {
+	server, nodeName, stateDir string
+}
+
+func newJoin() *cobra.Command {
+	var o joinOptions
+	name, _ := os.Hostname() // a missing name is asked for below
+	c := &cobra.Command{
+		Use:     "join TOKEN",
+		Short:   "Make this machine a node of a cluster",
+		Long:    "Make this machine a node of a cluster, by a token that `edgectl token create` printed.\nThe token names the cluster's authority, so that no other server is believed.",
+		Example: "  bramble-agent join --server 192.0.2.10 bramble1.5f0c...",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkUser(os.Getuid(), "/proc/self/uid_map"); err != nil {
+				return err
+			}
+			facts, err := join(c.Context(), o, args[0])
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "joined as node %s; its pods get addresses of %s\nstart it with: bramble-agent run\n", facts.NodeName, facts.PodCIDR)
+			return err
+		},
+	}
+	c.Flags().StringVar(&o.server, "server", "127.0.0.1:6443", "HOST or HOST:PORT of the API server")
+	c.Flags().StringVar(&o.nodeName, "node-name", strings.ToLower(name), "the node's name")
+	c.Flags().StringVar(&o.stateDir, "state-dir", nodeagent.DefaultStateDir(), "where the node's identity is kept")
+	return c
+}
+
+// join gets a certificate for this node's key, which a node that joins again
+// keeps: the server takes it for the same node.
+func join(ctx context.Context, o joinOptions, token string) (state.Facts, error) {
+	if o.nodeName == "" {
+		return state.Facts{}, hinted{errors.New("this machine has no host name"), "give the node a name by --node-name"}
+	}
+	key, keyPEM, err := nodeKey(o.stateDir)
+	if err != nil {
+		return state.Facts{}, err
+	}
+	answer, err := client.Join(ctx, o.server, token, o.nodeName, key)
+	if err != nil {
+		return state.Facts{}, err
+	}
+	facts := state.Facts{
+		NodeName: answer.NodeName, Servers: []string{client.HostPort(o.server)}, Epoch: answer.Epoch,
+		PodCIDR: answer.PodCIDR, ClusterCIDR: answer.ClusterCIDR, ServiceCIDR: answer.ServiceCIDR,
+		TrustedTime: answer.ServerTime,
+	}
+	identity := state.Identity{Key: keyPEM, Certificate: []byte(answer.Certificate), CA: []byte(answer.CA)}
+	return facts, state.Join(o.stateDir, facts, identity)
+}
+
+// nodeKey returns the key of an earlier join, or a new one.
+func nodeKey(dir string) (crypto.Signer, []byte, error) {
+	if text, err := state.ReadKey(dir); err == nil {
+		if signer, err := parseKey(text); err == nil {
+			return signer, text, nil
+		}
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot make the node's key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot encode the node's key: %w", err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	return key, text, state.KeepKey(dir, text)
+}
+
+func parseKey(text []byte) (crypto.Signer, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, errors.New("no PEM")
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("a %T does not sign", key)
+	}
+	return signer, nil
+}

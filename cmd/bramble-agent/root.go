@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"bramble.dev/bramble/nodeagent"
+	"bramble.dev/bramble/nodeagent/state"
+	"bramble.dev/bramble/server/api"
+	"bramble.dev/bramble/systemd"
+)
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "bramble-agent",
+		Short: "Run a node of a Bramble cluster",
+		Long: "Run a node of a Bramble cluster, as an ordinary user, in rootless Podman.\n\n" +
+			"Settings come from flags, from BRAMBLE_* in the environment (BRAMBLE_STATE_DIR for --state-dir)\n" +
+			"and from " + defaultConfigFile + ", in this order. All of them have defaults that work.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(newRun(), newJoin(), &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(c.OutOrStdout(), "bramble-agent %s (built for %s/%s with %s)\n",
+				api.BuildVersion, runtime.GOOS, runtime.GOARCH, runtime.Version())
+			return err
+		},
+	})
+	return root
+}
+
+func newRun() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Run this node's pods until told to stop; the pods run on",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := checkUser(os.Getuid(), "/proc/self/uid_map"); err != nil {
+				return err
+			}
+			cfg, err := readSettings(c.Flags())
+			if err != nil {
+				return err
+			}
+			return run(c.Context(), cfg)
+		},
+	}
+	addRunFlags(c.Flags())
+	return c
+}
+
+// run runs the agent until ctx ends.
+func run(ctx context.Context, cfg nodeagent.Config) error {
+	agent, err := nodeagent.New(cfg)
+	if errors.Is(err, state.ErrNotJoined) {
+		return hinted{fmt.Errorf("%w (looked in %s)", err, cfg.StateDir),
+			"run `edgectl token create` where the cluster is administered, and then the command that it prints here"}
+	}
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	group.Go(func() error {
+		defer cancel() // the agent's end is the end
+		return agent.Run(ctx)
+	})
+	group.Go(func() error {
+		warn := func(err error) {
+			if err != nil {
+				cfg.Log.Warn("service manager not told", "err", err)
+			}
+		}
+		warn(systemd.Ready())
+		warn(systemd.Watchdog(ctx, func(context.Context) error { return nil }))
+		<-ctx.Done()
+		warn(systemd.Stopping())
+		return nil
+	})
+	return group.Wait()
+}
+
+// checkUser refuses root and user namespaces: rootless Podman is a user's own,
+// and the agent must stand outside the namespace that its containers run in.
+func checkUser(uid int, uidMap string) error {
+	if uid == 0 {
+		return hinted{errors.New("bramble-agent does not run as root: its pods belong to an ordinary user"),
+			"install the package, which makes the user bramble, or make one (useradd -m bramble; loginctl enable-linger bramble) and run: sudo -iu bramble bramble-agent ..."}
+	}
+	data, err := os.ReadFile(uidMap)
+	if err != nil {
+		return fmt.Errorf("cannot tell which user namespace this is: %w", err)
+	}
+	if strings.Join(strings.Fields(string(data)), " ") != "0 0 4294967295" {
+		return hinted{errors.New("bramble-agent does not run inside a user namespace"), "do not start it by `podman unshare` or inside a rootless container"}
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"bramble.dev/bramble/nodeagent/network/netapi"
+	"bramble.dev/bramble/nodeagent/pod"
+	"bramble.dev/bramble/nodeagent/report"
+	"bramble.dev/bramble/nodeagent/runtime"
+	"bramble.dev/bramble/nodeagent/state"
+	"bramble.dev/bramble/nodeagent/stream"
+	"bramble.dev/bramble/nodeagent/volume"
+	"bramble.dev/bramble/server/client"
+	"bramble.dev/bramble/server/tunnel"
+)
+
+// Agent is a node's agent. New makes it, Run runs it.
+type Agent struct {
+	cfg      Config
+	log      *slog.Logger
+	record   *state.Record
+	facts    state.Facts // of the start: names and ranges do not change
+	identity *identity
+	dialer   *tunnel.Dialer
+	client   *client.Client
+	engine   *runtime.Runtime
+	network  *netapi.Client
+	desires  *desires
+	workers  *pod.Workers
+	pods     *report.Pods
+	events   *report.Events
+	node     *report.Node
+	lease    *report.Lease
+	health   health
+
+	networked chan struct{} // closed when the node's network stands
+}
+
+// New opens the node's record and makes the agent's parts; nothing else happens
+// before Run. state.ErrNotJoined means that the node must join first.
+func New(cfg Config) (*Agent, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	record, err := state.Open(cfg.StateDir, cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{cfg: cfg, log: cfg.Log, record: record, facts: record.Facts(), networked: make(chan struct{})}
+	a.identity = &identity{dir: cfg.StateDir, record: record, log: cfg.Log, redial: func() { a.dialer.Redial() }}
+	a.engine = runtime.New(runtime.Config{Socket: cfg.PodmanSocket, StateDir: cfg.StateDir, PauseFile: cfg.PauseFile, Log: cfg.Log})
+	a.network = netapi.NewClient(cfg.NetworkSock)
+	if err := a.connectServer(); err != nil {
+		return nil, err
+	}
+	a.desires = newDesires(record, a.engine, a.knowsEpoch, cfg.Log)
+	a.makeReports()
+	a.makeWorkers()
+	return a, nil
+}
+
+// connectServer makes the tunnel and the client that goes through it.
+func (a *Agent) connectServer() error {
+	handler := &stream.Handler{
+		Pods: &finder{a}, Dialer: a.network, Mine: a.isPodAddress, Now: time.Now, Log: a.log,
+	}
+	a.dialer = tunnel.NewDialer(func() []string { return a.record.Facts().Servers }, a.identity.config, handler.Routes(), a.log)
+	a.dialer.OnConnect = func(channel tunnel.Channel) {
+		if channel == tunnel.Control {
+			a.health.setAddress(hostAddress(a.record.Facts().Servers))
+			a.pods.Retry()
+			a.node.Look()
+		}
+	}
+	a.dialer.OnError = a.health.serverAway
+	var err error
+	a.client, err = client.New(a.dialer.DialContext, client.Config{UserAgent: "bramble-agent/" + a.cfg.Version, Log: a.log})
+	return err
+}
+
+// makeReports makes what tells the server of the node and its pods.
+func (a *Agent) makeReports() {
+	a.pods = report.NewPods(a.client, a.log)
+	a.pods.Deleted = a.desires.end
+	a.desires.forget = a.pods.Forget
+	a.events = report.NewEvents(a.client, a.facts.NodeName, a.log)
+	a.node = report.NewNode(a.client, a.facts.NodeName, report.System{Root: "/", Data: a.cfg.StateDir}, a.healthNow, a.log)
+	a.lease = &report.Lease{Server: a.client, Node: a.facts.NodeName, Log: a.log, Renewed: a.leaseRenewed}
+}
+
+// makeWorkers makes the pods' workers from the other parts.
+func (a *Agent) makeWorkers() {
+	a.workers = pod.New(pod.Config{
+		Pods: a.engine, Containers: a.engine, Images: a.engine,
+		Network: a.network,
+		Volumes: volume.New(volume.Config{
+			Dir: filepath.Join(a.cfg.StateDir, "volumes"), RuntimeDir: a.cfg.own("volumes"), Log: a.log,
+		}),
+		Source:   &source{server: a.client, connected: a.dialer.Connected, record: a.record, log: a.log},
+		Reporter: &reporter{pods: a.pods, events: a.events, desires: a.desires},
+		HostIP:   a.health.address,
+		Resolver: a.resolver,
+		Dir:      a.cfg.own("pods"),
+		Log:      a.log,
+	})
+	a.desires.workers = a.workers
+}
+
+// Run runs the agent until ctx ends, which is no error, or a part of it cannot
+// go on. Pods outlive it.
+func (a *Agent) Run(ctx context.Context) error {
+	if err := os.MkdirAll(a.cfg.own(""), 0o700); err != nil {
+		return fmt.Errorf("cannot make the runtime directory: %w", err)
+	}
+	a.health.setAddress(hostAddress(a.facts.Servers))
+	a.desires.leased = a.leasedSinceBoot()
+	group, ctx := errgroup.WithContext(ctx)
+	for _, part := range []func(context.Context) error{
+		a.dialer.Run, a.watchPods, a.lease.Run, a.node.Run, a.pods.Run, a.events.Run,
+		a.identity.run, a.runEngine, a.watchEngine, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.runPods,
+	} {
+		group.Go(func() error { return part(ctx) })
+	}
+	err := group.Wait()
+	a.client.Close()
+	a.network.Close()
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// runPods lets the workers work once the node's network stands, by the server's
+// list or, when that does not come in time, by the record.
+func (a *Agent) runPods(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-a.networked:
+	}
+	patience := time.NewTimer(a.cfg.Patience)
+	defer patience.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-a.desires.listed:
+	case <-patience.C:
+		a.desires.restore()
+	}
+	return a.workers.Run(ctx)
+}
+
+// watchPods keeps what is desired equal to the server's pods.
+func (a *Agent) watchPods(ctx context.Context) error {
+	a.client.WatchPods(ctx, a.facts.NodeName, a.desires)
+	return ctx.Err()
+}
+
+// knowsEpoch reports whether the server's database is the one that this node
+// joined. Before the first answer nothing is known.
+func (a *Agent) knowsEpoch() bool {
+	epoch := a.client.Epoch()
+	return epoch != "" && epoch == a.record.Facts().Epoch
+}
+
+// isPodAddress reports whether an address lies in this node's range.
+func (a *Agent) isPodAddress(addr netip.Addr) bool {
+	prefix, err := netip.ParsePrefix(a.facts.PodCIDR)
+	return err == nil && prefix.Contains(addr)
+}
+
+// leaseRenewed lets exclusive pods start, and remembers that until a reboot.
+func (a *Agent) leaseRenewed() {
+	a.desires.lease()
+	marker := a.cfg.own("lease-renewed")
+	if _, err := os.Stat(marker); err != nil {
+		if err := os.WriteFile(marker, nil, 0o600); err != nil {
+			a.log.Error("cannot note that the lease was renewed", "err", err)
+		}
+	}
+}
+
+func (a *Agent) leasedSinceBoot() bool {
+	_, err := os.Stat(a.cfg.own("lease-renewed"))
+	return err == nil
+}

@@ -1,0 +1,96 @@
+package nodeagent
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Config is how a node's agent is set up. Default fills in what is usual.
+type Config struct {
+	StateDir     string // the node's record and volumes; on disk
+	RuntimeDir   string // $XDG_RUNTIME_DIR; emptied by a reboot
+	PodmanSocket string // of Podman's API service
+	Podman       string // the program, run as a service where nobody listens on PodmanSocket
+	NetworkBin   string // bramble-network; empty: the process is run by somebody else
+	NetworkSock  string // its socket
+	PauseFile    string // the static program of infra containers
+	Version      string // of Bramble, without "v"
+	// Patience is how long a start waits for the server before it runs the
+	// record's pods.
+	Patience time.Duration
+	Log      *slog.Logger
+}
+
+// Default returns the configuration of an ordinary user's agent: below
+// /var/lib/bramble where that is the user's, else in the home directory.
+func Default() Config {
+	cfg := Config{
+		StateDir:   DefaultStateDir(),
+		RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"),
+		Podman:     "podman",
+		NetworkBin: beside("bramble-network"),
+		PauseFile:  beside("pause"),
+		Patience:   3 * time.Second,
+	}
+	if cfg.RuntimeDir == "" {
+		cfg.RuntimeDir = fmt.Sprintf("/run/user/%d", os.Getuid())
+	}
+	return cfg
+}
+
+// DefaultStateDir is /var/lib/bramble where this user may write to it, else
+// ~/.local/share/bramble.
+func DefaultStateDir() string {
+	const system = "/var/lib/bramble/agent"
+	if probe, err := os.CreateTemp(system, ".probe-*"); err == nil {
+		_ = probe.Close()
+		_ = os.Remove(probe.Name())
+		return system
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return system
+	}
+	return filepath.Join(home, ".local/share/bramble")
+}
+
+// beside is a file of our package: next to this program, else where the package
+// installs it.
+func beside(name string) string {
+	if self, err := os.Executable(); err == nil {
+		path := filepath.Join(filepath.Dir(self), name)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return filepath.Join("/usr/lib/bramble", name)
+}
+
+// Validate says what is missing, and fills in what follows from the rest.
+func (c *Config) Validate() error {
+	switch {
+	case c.StateDir == "":
+		return errors.New("stateDir: must be set")
+	case c.RuntimeDir == "":
+		return errors.New("runtimeDir: must be set")
+	case c.Log == nil:
+		return errors.New("log: must be set")
+	}
+	if info, err := os.Stat(c.RuntimeDir); err != nil || !info.IsDir() {
+		return fmt.Errorf("runtimeDir: %s is no directory: let the user linger (loginctl enable-linger) or set XDG_RUNTIME_DIR", c.RuntimeDir)
+	}
+	if c.PodmanSocket == "" {
+		c.PodmanSocket = filepath.Join(c.RuntimeDir, "podman", "podman.sock")
+	}
+	if c.NetworkSock == "" {
+		c.NetworkSock = filepath.Join(c.RuntimeDir, "bramble", "network.sock")
+	}
+	return nil
+}
+
+// own is the agent's directory below the runtime directory.
+func (c *Config) own(name string) string { return filepath.Join(c.RuntimeDir, "bramble", name) }

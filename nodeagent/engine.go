@@ -1,0 +1,132 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bramble.dev/bramble/nodeagent/network/netapi"
+	"bramble.dev/bramble/nodeagent/network/process"
+	"bramble.dev/bramble/nodeagent/network/supervise"
+	"bramble.dev/bramble/nodeagent/pod"
+)
+
+// runEngine keeps Podman's service up.
+func (a *Agent) runEngine(ctx context.Context) error {
+	if err := os.MkdirAll(filepath.Dir(a.cfg.PodmanSocket), 0o700); err != nil {
+		return fmt.Errorf("cannot make the directory of Podman's socket: %w", err)
+	}
+	k := &keeper{name: "podman", socket: a.cfg.PodmanSocket, log: a.log, changed: func(up bool, err error) {
+		a.report(&a.health.engine, err)
+	}}
+	if a.cfg.Podman != "" {
+		k.command = []string{a.cfg.Podman, "system", "service", "--time=0", "unix://" + a.cfg.PodmanSocket}
+	}
+	return k.run(ctx)
+}
+
+// report notes why a part of the node does not work, nil that it does, and lets
+// the server know.
+func (a *Agent) report(part *string, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if a.health.set(part, text) {
+		a.node.Look()
+	}
+}
+
+// runNetwork keeps the network process running where that is ours to do.
+func (a *Agent) runNetwork(ctx context.Context) error {
+	if a.cfg.NetworkBin == "" {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return supervise.New(supervise.Config{
+		Command: []string{a.cfg.NetworkBin, "run"}, Socket: a.cfg.NetworkSock, Log: a.log,
+	}).Run(ctx)
+}
+
+// watchNetwork sets up the node's network, and again in each new process, which
+// may know nothing of it; the workers then make sure of their pods.
+func (a *Agent) watchNetwork(ctx context.Context) error {
+	for first := true; ctx.Err() == nil; first = false {
+		if err := a.setUpNetwork(ctx); err != nil {
+			return err
+		}
+		if first {
+			close(a.networked)
+		} else {
+			a.workers.Refresh()
+		}
+		health, err := a.network.Health(ctx)
+		if err == nil {
+			err = process.Wait(ctx, health.PID)
+		}
+		if err == nil {
+			err = errors.New("the network process has ended and is started again")
+		}
+		a.report(&a.health.net, err)
+	}
+	return ctx.Err()
+}
+
+// setUpNetwork makes sure of the node's network; it tries until it stands or
+// ctx ends.
+func (a *Agent) setUpNetwork(ctx context.Context) error {
+	var errs [3]error
+	var node netapi.Node
+	node.PodCIDR, errs[0] = netip.ParsePrefix(a.facts.PodCIDR)
+	node.ClusterCIDR, errs[1] = netip.ParsePrefix(a.facts.ClusterCIDR)
+	node.ServiceCIDR, errs[2] = netip.ParsePrefix(a.facts.ServiceCIDR)
+	for _, err := range errs {
+		if err != nil {
+			return fmt.Errorf("cannot use the address ranges that this node joined with (join again): %w", err)
+		}
+	}
+	for {
+		status, err := a.network.PutNode(ctx, node)
+		a.report(&a.health.net, err)
+		if err == nil {
+			a.health.setResolver(status.DNS)
+			return nil
+		}
+		a.log.Warn("cannot set up the node's network", "err", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// resolver is what pods have for name resolution: the node's relay, with the
+// host's search domains.
+func (a *Agent) resolver() pod.Resolver {
+	r := nodeResolver()
+	if servers := a.health.resolver(); len(servers) > 0 {
+		r.Servers = servers
+	}
+	return r
+}
+
+// watchEngine hands what happens in the engine to the workers.
+func (a *Agent) watchEngine(ctx context.Context) error {
+	events, err := a.engine.Events(ctx)
+	if err != nil {
+		return err
+	}
+	for event := range events {
+		if event.PodUID == "" { // the engine is there again: anything may have changed
+			a.workers.NudgeAll()
+			continue
+		}
+		a.workers.Nudge(event.PodUID)
+	}
+	return ctx.Err()
+}

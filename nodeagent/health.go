@@ -1,0 +1,67 @@
+package nodeagent
+
+import (
+	"net/netip"
+	"sync"
+
+	"bramble.dev/bramble/nodeagent/report"
+	"bramble.dev/bramble/server/tunnel"
+)
+
+// kubeVersion is the Kubernetes whose node we speak as.
+const kubeVersion = "v1.37.2-bramble."
+
+// health is what the agent's parts know of each other's state.
+type health struct {
+	mu     sync.Mutex // protects what follows
+	engine string     // why Podman does not serve; empty: it does
+	net    string     // why the network does not stand
+	away   string     // why the server cannot be reached, as logged last
+	host   string
+	podman string // its version
+	dns    []string
+}
+
+func (h *health) set(field *string, value string) (changed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	changed = *field != value
+	*field = value
+	return changed
+}
+
+func (h *health) address() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.host
+}
+
+func (h *health) setAddress(address string) { h.set(&h.host, address) }
+
+func (h *health) setResolver(servers []netip.Addr) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dns = nil
+	for _, server := range servers {
+		h.dns = append(h.dns, server.String())
+	}
+}
+
+func (h *health) resolver() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.dns
+}
+
+// serverAway is called while the server cannot be reached.
+func (h *health) serverAway(_ tunnel.Channel, err error) { h.set(&h.away, err.Error()) }
+
+// healthNow is what the node's status is composed of.
+func (a *Agent) healthNow() report.Health {
+	a.health.mu.Lock()
+	defer a.health.mu.Unlock()
+	return report.Health{
+		EngineError: a.health.engine, NetworkError: a.health.net, Address: a.health.host,
+		Runtime: "podman://" + a.health.podman, Version: a.cfg.Version, KubeVersion: kubeVersion + a.cfg.Version,
+	}
+}
