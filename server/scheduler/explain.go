@@ -1,0 +1,122 @@
+package scheduler
+
+import (
+	"cmp"
+	"container/list"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"bramble.dev/bramble/server/api"
+)
+
+// What is kept of explanations: the last pods, and the best nodes of each.
+const (
+	maxExplained = 256
+	maxNodes     = 32
+)
+
+// explain is d as people read it.
+func (f Profile) explain(p *Pod, d *Decision, basis string, now time.Time) api.PlacementStatus {
+	s := api.PlacementStatus{
+		NodeName: d.Node, Message: d.Message(), Basis: basis, DecidedAt: metav1.NewTime(now),
+		NodesTotal: int32(len(d.Verdicts)), NodesFit: int32(d.Fitting()),
+	}
+	for _, c := range d.Counts() {
+		s.Rejections = append(s.Rejections, api.PlacementRejection{Plugin: c.Filter, Reason: c.Many, Nodes: int32(c.Nodes)})
+	}
+	for _, v := range ranked(d) {
+		s.Nodes = append(s.Nodes, f.explainNode(p, v))
+	}
+	return s
+}
+
+// ranked is the chosen node, the others that will do from the best on, and
+// those that will not; not more than maxNodes.
+func ranked(d *Decision) []*Verdict {
+	all := make([]*Verdict, len(d.Verdicts))
+	for i := range d.Verdicts {
+		all[i] = &d.Verdicts[i]
+	}
+	slices.SortFunc(all, func(a, b *Verdict) int {
+		return cmp.Or(
+			first(a.Node.Name == d.Node, b.Node.Name == d.Node),
+			first(a.Fits(), b.Fits()),
+			cmp.Compare(b.Total, a.Total),
+			strings.Compare(a.Node.Name, b.Node.Name),
+		)
+	})
+	return all[:min(len(all), maxNodes)]
+}
+
+// first sorts true before false.
+func first(a, b bool) int {
+	switch {
+	case a && !b:
+		return -1
+	case b && !a:
+		return 1
+	}
+	return 0
+}
+
+func (f Profile) explainNode(p *Pod, v *Verdict) api.PlacementNode {
+	n := api.PlacementNode{Name: v.Node.Name, Fits: v.Fits(), Score: v.Total}
+	for _, r := range v.Reasons {
+		n.Reasons = append(n.Reasons, r.One)
+	}
+	for i, score := range v.scores {
+		s := f.Scores[i]
+		n.Scores = append(n.Scores, api.PlacementScore{
+			Plugin: s.Name(), Score: score, Weight: s.Weight, Detail: s.Explain(p, v.Node),
+		})
+	}
+	return n
+}
+
+// explanations keeps why the last maxExplained pods are where they are. It is
+// not safe for concurrent use.
+type explanations struct {
+	entries map[types.NamespacedName]*list.Element
+	order   list.List // of *explanation, the latest first
+}
+
+type explanation struct {
+	pod    types.NamespacedName
+	uid    types.UID
+	status api.PlacementStatus
+}
+
+func newExplanations() *explanations {
+	return &explanations{entries: make(map[types.NamespacedName]*list.Element)}
+}
+
+func (e *explanations) put(x *explanation) {
+	e.drop(x.pod)
+	e.entries[x.pod] = e.order.PushFront(x)
+	if e.order.Len() > maxExplained {
+		e.drop(e.order.Back().Value.(*explanation).pod)
+	}
+}
+
+// get returns what is kept of that very pod, not of an earlier one of its name.
+func (e *explanations) get(pod types.NamespacedName, uid types.UID) *explanation {
+	el, ok := e.entries[pod]
+	if !ok {
+		return nil
+	}
+	if x := el.Value.(*explanation); x.uid == uid {
+		return x
+	}
+	return nil
+}
+
+func (e *explanations) drop(pod types.NamespacedName) {
+	if el, ok := e.entries[pod]; ok {
+		e.order.Remove(el)
+		delete(e.entries, pod)
+	}
+}
