@@ -57,22 +57,22 @@ func New(dial func(ctx context.Context, network, address string) (net.Conn, erro
 		MaxIdleConnsPerHost: 4,
 		IdleConnTimeout:     time.Minute, // below the tunnel's own, so that we close first
 	}
-	c.epoch = &epochKeeper{next: c.transport, onChange: cfg.OnEpoch}
+	c.epoch = &epochKeeper{next: c.transport, agent: cfg.UserAgent, onChange: cfg.OnEpoch}
 	scheme := api.NewScheme()
 	var err error
-	if c.core, err = c.restClient(scheme, "/api", corev1.SchemeGroupVersion, cfg.UserAgent); err != nil {
+	if c.core, err = c.restClient(scheme, "/api", corev1.SchemeGroupVersion); err != nil {
 		return nil, err
 	}
-	if c.leases, err = c.restClient(scheme, "/apis", coordinationv1.SchemeGroupVersion, cfg.UserAgent); err != nil {
+	if c.leases, err = c.restClient(scheme, "/apis", coordinationv1.SchemeGroupVersion); err != nil {
 		return nil, err
 	}
-	if c.own, err = c.restClient(scheme, "/apis", api.GroupVersion(), cfg.UserAgent); err != nil {
+	if c.own, err = c.restClient(scheme, "/apis", api.GroupVersion()); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Client) restClient(scheme *runtime.Scheme, path string, gv schema.GroupVersion, agent string) (rest.Interface, error) {
+func (c *Client) restClient(scheme *runtime.Scheme, path string, gv schema.GroupVersion) (rest.Interface, error) {
 	config := &rest.Config{
 		Host:    "http://" + api.ServerName,
 		APIPath: path,
@@ -81,8 +81,7 @@ func (c *Client) restClient(scheme *runtime.Scheme, path string, gv schema.Group
 			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
 			ContentType:          runtime.ContentTypeJSON,
 		},
-		UserAgent: agent,
-		QPS:       -1, // the server protects itself
+		QPS: -1, // the server protects itself
 	}
 	r, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: c.epoch})
 	if err != nil {

@@ -7,9 +7,11 @@ import (
 	"bramble.dev/bramble/server/api"
 )
 
-// epochKeeper reads the database's epoch from each response.
+// epochKeeper reads the database's epoch from each response. It also says who
+// asks, which client-go leaves to the transport.
 type epochKeeper struct {
 	next     http.RoundTripper
+	agent    string
 	onChange func(string)
 
 	mu    sync.Mutex // protects epoch
@@ -18,6 +20,10 @@ type epochKeeper struct {
 
 // RoundTrip follows http.RoundTripper.
 func (k *epochKeeper) RoundTrip(r *http.Request) (*http.Response, error) {
+	if k.agent != "" {
+		r = r.Clone(r.Context()) // the caller's must not be changed
+		r.Header.Set("User-Agent", k.agent)
+	}
 	resp, err := k.next.RoundTrip(r)
 	if err == nil {
 		k.see(resp.Header.Get(api.HeaderEpoch))
