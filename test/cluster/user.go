@@ -185,7 +185,8 @@ func (u *User) Close() error {
 	err := errors.Join(os.RemoveAll(u.RuntimeDir), os.RemoveAll(u.Home),
 		os.RemoveAll(fmt.Sprintf("/tmp/podman-run-%d", u.UID)), os.RemoveAll(fmt.Sprintf("/tmp/containers-user-%d", u.UID)),
 		os.RemoveAll("/dev/shm/libpod_rootless_lock_"+strconv.Itoa(u.UID)))
-	return errors.Join(err, lockedCommand(ctx, "userdel", u.Name))
+	// By force: the dead may wait for init to reap them, which userdel takes for life.
+	return errors.Join(err, lockedCommand(ctx, "userdel", "--force", u.Name))
 }
 
 // subordinate returns the user's range in /etc/subuid.

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"syscall"
 	"time"
 )
 
@@ -118,7 +117,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 	defer patience.Stop()
 	for {
 		err := c.once(ctx, method, path, body, out)
-		if err == nil || !unanswered(err) {
+		if !errors.As(err, new(*unansweredError)) {
 			return err
 		}
 		again := time.NewTimer(100 * time.Millisecond)
@@ -142,12 +141,12 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	req.Header.Set("Content-Type", "application/json")
 	res, err := c.http.Do(req)
 	if err != nil {
-		return err
+		return &unansweredError{err}
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return err
+		return &unansweredError{err}
 	}
 	if res.StatusCode >= 300 {
 		return answerError(res.StatusCode, data)
@@ -178,12 +177,8 @@ func answerError(status int, body []byte) error {
 	return &Error{Status: status, Message: answer.Error}
 }
 
-// unanswered tells errors of a process that is not there, or went away.
-func unanswered(err error) bool {
-	for _, e := range []error{syscall.ECONNREFUSED, syscall.ENOENT, syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
+// unansweredError is of a process that is not there, or went away.
+type unansweredError struct{ err error }
+
+func (e *unansweredError) Error() string { return e.err.Error() }
+func (e *unansweredError) Unwrap() error { return e.err }
