@@ -36,8 +36,9 @@ func start(t testing.TB, cmd *exec.Cmd, log string) *Process {
 		close(p.done)
 	}()
 	t.Cleanup(func() {
+		ended := p.Ended()
 		p.Kill()
-		if t.Failed() {
+		if t.Failed() && !ended {
 			showTail(t, log)
 		}
 	})

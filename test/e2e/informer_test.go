@@ -117,8 +117,17 @@ func newWitness() *witness {
 }
 
 func (w *witness) OnAdd(o any, _ bool) { w.see(o.(*corev1.ConfigMap)) }
-func (w *witness) OnUpdate(_, o any)   { w.see(o.(*corev1.ConfigMap)) }
 func (w *witness) problems() []string  { w.mu.Lock(); defer w.mu.Unlock(); return w.wrong }
+
+// OnUpdate is also how client-go tells that an object was deleted and made
+// again under its name while the watch was down: the UID is another.
+func (w *witness) OnUpdate(before, o any) {
+	if before.(*corev1.ConfigMap).UID != o.(*corev1.ConfigMap).UID {
+		w.OnDelete(before)
+	}
+	w.see(o.(*corev1.ConfigMap))
+}
+
 func (w *witness) see(o *corev1.ConfigMap) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
