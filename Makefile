@@ -33,3 +33,36 @@ demo: deps build ## a server, a rootless node and a pod on this machine, left ru
 
 demo-stop: ## stop the demo and leave nothing behind but the packages
 	@$(ROOT) $(GO) run ./test/demo down
+
+check: ## formatting, vet, modules, staticcheck, dead code, architecture
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -d $$(git ls-files '*.go'); exit 1; }
+	CGO_ENABLED=1 $(GO) vet $(RACE_PKGS)
+	CGO_ENABLED=0 $(GO) vet -tags $(AGENT_TAGS) $(AGENT_PKGS)
+	$(GO) mod tidy -diff
+	CGO_ENABLED=1 $(TOOL) staticcheck $(RACE_PKGS)
+	CGO_ENABLED=0 $(TOOL) staticcheck -tags $(AGENT_TAGS) $(AGENT_PKGS)
+	$(GO) test ./test/arch
+
+test: deps build bin/kubectl check test-unit test-e2e ## everything that a change must pass (12 minutes, 30 the first time)
+
+test-unit: ## packages by themselves, the pure ones with the race detector
+	CGO_ENABLED=1 $(GO) test -race -shuffle=on $(RACE_PKGS)
+	CGO_ENABLED=0 $(ROOT) $(GO) test -tags $(AGENT_TAGS) -shuffle=on $(filter-out ./test/...,$(AGENT_PKGS)) ./test/cluster
+
+test-e2e: ## real servers, agents, Podman and kubectls, from outside (needs root)
+	CGO_ENABLED=0 $(ROOT) $(GO) test -count=1 -timeout 10m ./test/e2e
+
+test-long: deps build bin/kubectl ## campaigns at full size
+	BRAMBLE_KILL_POINTS=200 BRAMBLE_INFORMER_RESTARTS=20 CGO_ENABLED=0 $(ROOT) $(GO) test -count=1 -timeout 60m -v ./test/e2e
+
+bench: deps build ## the figures of docs/benchmarks.md
+	@CGO_ENABLED=0 $(ROOT) $(GO) run ./test/bench
+
+bin/kubectl: ## stock kubectl for the tests, from Kubernetes' own package
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2' -o bin/ ./test/kubectl
+
+generate: ## the OpenAPI documents, after a change of the API's types
+	$(GO) generate ./server/openapi
+
+clean: ## remove what was built
+	rm -rf bin
