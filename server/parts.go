@@ -14,24 +14,32 @@ import (
 
 	"bramble.dev/bramble/server/api"
 	"bramble.dev/bramble/server/auth"
-	"bramble.dev/bramble/server/gc"
 	"bramble.dev/bramble/server/kinds"
 	"bramble.dev/bramble/server/objects"
 	"bramble.dev/bramble/server/openapi"
 	"bramble.dev/bramble/server/rest"
+	"bramble.dev/bramble/server/scheduler"
 	"bramble.dev/bramble/server/store"
 	"bramble.dev/bramble/server/tunnel"
 )
 
 // parts is an opened server: all that serves, and the controllers to run.
 type parts struct {
+	cfg Config
+	log *slog.Logger
+
 	store         *store.Store
+	clock         *auth.Clock
 	authority     *auth.Authority
-	authenticator *auth.Authenticator
 	certificate   tls.Certificate
+	keys          *auth.NodeKeys
+	pods          *auth.PodIndex
+	authenticator *auth.Authenticator
 	hub           *tunnel.Hub
-	handler       http.Handler
+	registry      *objects.Registry
+	scheduler     *scheduler.Scheduler
 	controllers   []controller
+	handler       http.Handler
 }
 
 // controller is what runs beside the API for as long as it serves.
@@ -40,44 +48,94 @@ type controller struct {
 	run  func(context.Context) error
 }
 
-// open opens the store and puts the parts together. address is what is listened
-// on.
+// open opens the store and puts the parts together, each step on those before
+// it. address is what is listened on.
 func open(ctx context.Context, cfg Config, address string, log *slog.Logger) (_ *parts, err error) {
-	p := &parts{hub: tunnel.NewHub(log, nil)}
+	p := &parts{cfg: cfg, log: log, hub: tunnel.NewHub(log, nil), clock: auth.NewClock(cfg.BuildDate)}
 	if p.store, err = store.Open(ctx, store.Config{Dir: cfg.DataDir, Log: log}); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.close())
+	steps := []func() error{
+		func() error { return p.openAuthority(address) },
+		p.openIdentities,
+		p.openRegistry,
+		func() error { return createNamespaces(ctx, p.registry) },
+		func() error { return p.addControllers(ctx) },
+		p.openAPI,
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, errors.Join(err, p.close())
 		}
-	}()
-	clock := auth.NewClock(cfg.BuildDate)
-	if err := p.openAuthority(cfg, address, clock); err != nil {
-		return nil, err
 	}
-	pods := auth.NewPodIndex(&podFeed{store: p.store})
-	keys, err := auth.OpenNodeKeys(records{p.store}, netip.MustParsePrefix(cfg.ClusterCIDR), cfg.NodeBits)
+	return p, nil
+}
+
+func (p *parts) close() error { return p.store.Close() }
+
+// openAuthority opens or makes the authority and what it certifies here.
+func (p *parts) openAuthority(address string) (err error) {
+	if p.authority, err = auth.OpenAuthority(filepath.Join(p.cfg.DataDir, "pki"), p.cfg.BuildDate); err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("cannot advertise %s: %w", address, err)
 	}
-	p.authenticator = auth.NewAuthenticator(p.authority, clock, keys)
-	registry, err := p.openRegistry(auth.NewNodeRestriction(pods, keys), log)
+	host, hostPort := p.cfg.advertised(port)
+	names := []string{host}
+	if name, err := os.Hostname(); err == nil { // a name more, not needed
+		names = append(names, name)
+	}
+	if p.certificate, err = p.authority.ServerCertificate(names); err != nil {
+		return err
+	}
+	return p.authority.WriteAdminKubeconfig(p.cfg.kubeconfig(), "https://"+hostPort, p.clock)
+}
+
+// openIdentities prepares what says who somebody is and which pods are whose.
+func (p *parts) openIdentities() (err error) {
+	p.pods = auth.NewPodIndex(&podFeed{store: p.store})
+	p.keys, err = auth.OpenNodeKeys(records{p.store}, netip.MustParsePrefix(p.cfg.ClusterCIDR), p.cfg.NodeBits)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := createNamespaces(ctx, registry); err != nil {
-		return nil, err
-	}
-	enrolment, err := p.enrolment(cfg, clock, keys, registry, log)
+	p.authenticator = auth.NewAuthenticator(p.authority, p.clock, p.keys)
+	return nil
+}
+
+func (p *parts) openRegistry() error {
+	types, err := openapi.TypeConverter()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p.controllers = append(p.controllers, controller{"namespace controller", gc.New(registry, log).Run})
+	table := kinds.All(kinds.Deps{Placement: func(ctx context.Context, namespace, name string) (*api.Placement, error) {
+		return p.scheduler.Explain(ctx, namespace, name)
+	}})
+	p.registry, err = objects.NewRegistry(p.store, table, objects.Config{
+		Admit: []objects.Admitter{nodeRestriction{auth.NewNodeRestriction(p.pods, p.keys)}},
+		Types: types,
+		Log:   p.log,
+	})
+	return err
+}
+
+func (p *parts) openAPI() (err error) {
+	tokens, err := auth.OpenTokens(records{p.store}, p.clock, p.authority.Hash())
+	if err != nil {
+		return err
+	}
+	enrolment := &auth.Enrolment{
+		CA: p.authority, Clock: p.clock, Tokens: tokens, Keys: p.keys, Authenticator: p.authenticator,
+		Nodes:      nodeObjects{p.registry},
+		Cluster:    auth.Cluster{Epoch: p.store.Epoch(), ClusterCIDR: p.cfg.ClusterCIDR, ServiceCIDR: p.cfg.ServiceCIDR},
+		Log:        p.log,
+		OnReplaced: p.hub.Disconnect,
+	}
 	p.handler, err = rest.New(rest.Config{
-		Registry:      registry,
+		Registry:      p.registry,
 		Authenticator: p.authenticator,
-		Authorizer:    auth.NewAuthorizer(pods),
+		Authorizer:    auth.NewAuthorizer(p.pods),
 		Nodes:         p.hub,
 		Epoch:         p.store.Epoch(),
 		Version:       api.BuildVersion,
@@ -86,55 +144,7 @@ func open(ctx context.Context, cfg Config, address string, log *slog.Logger) (_ 
 			{Path: api.RenewPath, Public: true, Handler: http.HandlerFunc(enrolment.Renew)},
 			{Path: api.TokensPath, Handler: http.HandlerFunc(enrolment.CreateToken)},
 		},
-		Log: log,
+		Log: p.log,
 	})
-	return p, err
-}
-
-func (p *parts) close() error { return p.store.Close() }
-
-// openAuthority opens or makes the authority and what it certifies here.
-func (p *parts) openAuthority(cfg Config, address string, clock *auth.Clock) (err error) {
-	if p.authority, err = auth.OpenAuthority(filepath.Join(cfg.DataDir, "pki"), cfg.BuildDate); err != nil {
-		return err
-	}
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("cannot advertise %s: %w", address, err)
-	}
-	host, hostPort := cfg.advertised(port)
-	names := []string{host}
-	if name, err := os.Hostname(); err == nil { // a name more, not needed
-		names = append(names, name)
-	}
-	if p.certificate, err = p.authority.ServerCertificate(names); err != nil {
-		return err
-	}
-	return p.authority.WriteAdminKubeconfig(cfg.kubeconfig(), "https://"+hostPort, clock)
-}
-
-func (p *parts) openRegistry(restriction *auth.NodeRestriction, log *slog.Logger) (*objects.Registry, error) {
-	types, err := openapi.TypeConverter()
-	if err != nil {
-		return nil, err
-	}
-	return objects.NewRegistry(p.store, kinds.All(kinds.Deps{}), objects.Config{
-		Admit: []objects.Admitter{nodeRestriction{restriction}},
-		Types: types,
-		Log:   log,
-	})
-}
-
-func (p *parts) enrolment(cfg Config, clock *auth.Clock, keys *auth.NodeKeys, registry *objects.Registry, log *slog.Logger) (*auth.Enrolment, error) {
-	tokens, err := auth.OpenTokens(records{p.store}, clock, p.authority.Hash())
-	if err != nil {
-		return nil, err
-	}
-	return &auth.Enrolment{
-		CA: p.authority, Clock: clock, Tokens: tokens, Keys: keys, Authenticator: p.authenticator,
-		Nodes:      nodeObjects{registry},
-		Cluster:    auth.Cluster{Epoch: p.store.Epoch(), ClusterCIDR: cfg.ClusterCIDR, ServiceCIDR: cfg.ServiceCIDR},
-		Log:        log,
-		OnReplaced: p.hub.Disconnect,
-	}, nil
+	return err
 }

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"bramble.dev/bramble/server/objects"
+)
+
+// follower tells every object of a kind and then each change, also over gaps in
+// the history: what went in a gap is told as deleted.
+type follower struct {
+	registry *objects.Registry
+	kind     *objects.Kind
+	tell     func(obj objects.Object, deleted bool) // the object is shared: never changed
+	synced   func()                                 // after all that there was at the start; called once
+
+	known map[types.NamespacedName]objects.Object
+	once  bool
+}
+
+// run follows until ctx ends, and returns nil then.
+func (f *follower) run(ctx context.Context) error {
+	f.known = make(map[types.NamespacedName]objects.Object)
+	for ctx.Err() == nil {
+		err := f.watch(ctx)
+		if err != nil && !apierrors.IsResourceExpired(err) && ctx.Err() == nil {
+			return fmt.Errorf("cannot follow %s: %w", f.kind.Resource(), err)
+		}
+	}
+	return nil
+}
+
+// watch begins with the present state and goes on until the watch ends.
+func (f *follower) watch(ctx context.Context) error {
+	w, err := f.registry.Watch(ctx, f.kind, "", objects.WatchOptions{SendInitialEvents: true})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	initial := make(map[types.NamespacedName]bool)
+	for e := range w.Events() {
+		if e.Type == watch.Bookmark {
+			f.complete(initial)
+			initial = nil
+			continue
+		}
+		obj, err := f.kind.Decode(e.Body)
+		if err != nil {
+			return err
+		}
+		name := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+		if initial != nil {
+			initial[name] = true
+		}
+		f.take(name, obj, e.Type == watch.Deleted)
+	}
+	return w.Err()
+}
+
+func (f *follower) take(name types.NamespacedName, obj objects.Object, deleted bool) {
+	if deleted {
+		delete(f.known, name)
+	} else {
+		f.known[name] = obj
+	}
+	f.tell(obj, deleted)
+}
+
+// complete ends the initial state: what it does not have is gone.
+func (f *follower) complete(initial map[types.NamespacedName]bool) {
+	for name, obj := range f.known {
+		if !initial[name] {
+			f.take(name, obj, true)
+		}
+	}
+	if !f.once {
+		f.once = true
+		f.synced()
+	}
+}

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"bramble.dev/bramble/server/admission"
+	"bramble.dev/bramble/server/objects"
+	"bramble.dev/bramble/server/scheduler"
+)
+
+// schedulerName is who the scheduler's writes and events are by.
+const schedulerName = "bramble-scheduler"
+
+// placing is the scheduler's view of the registry.
+type placing struct {
+	registry    *objects.Registry
+	pods, nodes *objects.Kind
+	now         func() time.Time
+}
+
+// Follow tells the scheduler of nodes and pods, one call at a time.
+func (p placing) Follow(ctx context.Context, f func(scheduler.Event)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex // makes it one call at a time, and protects left
+	left := 2
+	tell := func(e scheduler.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		f(e)
+	}
+	synced := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if left--; left == 0 {
+			f(scheduler.Event{Synced: true})
+		}
+	}
+	nodes := follower{registry: p.registry, kind: p.nodes, synced: synced, tell: func(obj objects.Object, deleted bool) {
+		tell(scheduler.Event{Node: obj.(*corev1.Node), Deleted: deleted})
+	}}
+	pods := follower{registry: p.registry, kind: p.pods, synced: synced, tell: func(obj objects.Object, deleted bool) {
+		tell(scheduler.Event{Pod: obj.(*corev1.Pod), Deleted: deleted})
+	}}
+	var group sync.WaitGroup
+	errs := make(chan error, 2)
+	for _, one := range []*follower{&nodes, &pods} {
+		group.Go(func() {
+			defer cancel() // one without the other is no use
+			errs <- one.run(ctx)
+		})
+	}
+	group.Wait()
+	for range 2 {
+		if err := <-errs; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p placing) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	stored, err := p.registry.Get(ctx, p.pods, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := p.pods.Decode(stored.Body)
+	if err != nil {
+		return nil, err
+	}
+	return obj.(*corev1.Pod), nil
+}
+
+func (p placing) Bind(ctx context.Context, pod *corev1.Pod, node string) error {
+	return p.change(ctx, pod, "binding", func(current *corev1.Pod) {
+		admission.BindPod(current, node, metav1.NewTime(p.now()))
+	})
+}
+
+func (p placing) Unschedulable(ctx context.Context, pod *corev1.Pod, message string) error {
+	return p.change(ctx, pod, "status", func(current *corev1.Pod) {
+		admission.SetPodCondition(&current.Status, corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason: corev1.PodReasonUnschedulable, Message: message,
+			ObservedGeneration: current.Generation,
+		}, metav1.NewTime(p.now()))
+	})
+}
+
+// change writes to pod while it waits for a node; else it is a conflict.
+func (p placing) change(ctx context.Context, pod *corev1.Pod, sub string, do func(*corev1.Pod)) error {
+	change := func(current objects.Object) (objects.Object, error) {
+		now := current.(*corev1.Pod)
+		var why string
+		switch {
+		case now.UID != pod.UID:
+			return nil, apierrors.NewNotFound(p.pods.GroupResource(), pod.Name)
+		case now.DeletionTimestamp != nil:
+			why = "it is being deleted"
+		case now.Spec.NodeName != "":
+			why = "it is bound to " + now.Spec.NodeName
+		default:
+			do(now)
+			return now, nil
+		}
+		return nil, apierrors.NewConflict(p.pods.GroupResource(), pod.Name, fmt.Errorf("pod %s waits for no node: %s", pod.Name, why))
+	}
+	_, err := p.registry.Update(ctx, p.pods, sub, pod.Namespace, pod.Name, change, objects.WriteOptions{FieldManager: schedulerName})
+	return err
+}
