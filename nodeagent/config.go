@@ -14,7 +14,6 @@ type Config struct {
 	StateDir     string // the node's record and volumes; on disk
 	RuntimeDir   string // $XDG_RUNTIME_DIR; emptied by a reboot
 	PodmanSocket string // of Podman's API service
-	Podman       string // the program, run as a service where nobody listens on PodmanSocket
 	NetworkBin   string // bramble-network; empty: the process is run by somebody else
 	NetworkSock  string // its socket
 	PauseFile    string // the static program of infra containers
@@ -31,7 +30,6 @@ func Default() Config {
 	cfg := Config{
 		StateDir:   DefaultStateDir(),
 		RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"),
-		Podman:     "podman",
 		NetworkBin: beside("bramble-network"),
 		PauseFile:  beside("pause"),
 		Patience:   3 * time.Second,

@@ -5,28 +5,37 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
+	"os/exec"
+	"strings"
 	"time"
 
 	"bramble.dev/bramble/nodeagent/network/netapi"
 	"bramble.dev/bramble/nodeagent/network/process"
 	"bramble.dev/bramble/nodeagent/network/supervise"
 	"bramble.dev/bramble/nodeagent/pod"
+	"bramble.dev/bramble/nodeagent/runtime"
 )
 
 // runEngine keeps Podman's service up.
 func (a *Agent) runEngine(ctx context.Context) error {
-	if err := os.MkdirAll(filepath.Dir(a.cfg.PodmanSocket), 0o700); err != nil {
-		return fmt.Errorf("cannot make the directory of Podman's socket: %w", err)
+	return (&runtime.Service{
+		Socket: a.cfg.PodmanSocket, Log: a.log, Idle: a.engine.Idle,
+		OnChange: func(err error) {
+			if err == nil && a.health.podmanVersion() == "" {
+				a.health.set(&a.health.podman, podmanVersion(ctx))
+			}
+			a.report(&a.health.engine, err)
+		},
+	}).Run(ctx)
+}
+
+// podmanVersion is what "podman --version" says, or empty.
+func podmanVersion(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "podman", "--version").Output()
+	if err != nil {
+		return ""
 	}
-	k := &keeper{name: "podman", socket: a.cfg.PodmanSocket, log: a.log, changed: func(up bool, err error) {
-		a.report(&a.health.engine, err)
-	}}
-	if a.cfg.Podman != "" {
-		k.command = []string{a.cfg.Podman, "system", "service", "--time=0", "unix://" + a.cfg.PodmanSocket}
-	}
-	return k.run(ctx)
+	return strings.TrimSpace(strings.TrimPrefix(string(out), "podman version "))
 }
 
 // report notes why a part of the node does not work, nil that it does, and lets

@@ -36,6 +36,12 @@ func (h *health) address() string {
 	return h.host
 }
 
+func (h *health) podmanVersion() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.podman
+}
+
 func (h *health) setAddress(address string) { h.set(&h.host, address) }
 
 func (h *health) setResolver(servers []netip.Addr) {

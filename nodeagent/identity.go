@@ -77,8 +77,8 @@ func (i *identity) renewIfDue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	notBefore, notAfter, err := files.Validity()
-	if err != nil || i.now().Before(notBefore.Add(notAfter.Sub(notBefore)*2/3)) {
+	expires, err := files.Expires()
+	if err != nil || !renewalDue(i.record.Facts().CertificateIssued, expires, i.now()) {
 		return err
 	}
 	var errs []error
@@ -91,7 +91,7 @@ func (i *identity) renewIfDue(ctx context.Context) error {
 		if err := state.WriteCertificate(i.dir, []byte(answer.Certificate)); err != nil {
 			return err
 		}
-		i.trust(answer.ServerTime)
+		i.note(answer.ServerTime)
 		i.log.Info("renewed the node's certificate")
 		i.redial()
 		return nil
@@ -99,15 +99,27 @@ func (i *identity) renewIfDue(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// trust raises the floor of trusted time by what the server said.
-func (i *identity) trust(serverTime string) {
+// renewalDue reports whether two thirds of a certificate's life are over. One of
+// which the issue is not known is renewed.
+func renewalDue(issued string, expires, now time.Time) bool {
+	from, err := time.Parse(time.RFC3339, issued)
+	return err != nil || !now.Before(from.Add(expires.Sub(from)*2/3))
+}
+
+// note keeps the server's time of an issue, which also raises the floor of
+// trusted time.
+func (i *identity) note(serverTime string) {
 	facts := i.record.Facts()
 	said, err := time.Parse(time.RFC3339, serverTime)
-	if before, _ := time.Parse(time.RFC3339, facts.TrustedTime); err != nil || !said.After(before) {
+	if err != nil {
+		i.log.Error("cannot understand the server's time", "err", err)
 		return
 	}
-	facts.TrustedTime = serverTime
+	facts.CertificateIssued = serverTime
+	if before, _ := time.Parse(time.RFC3339, facts.TrustedTime); said.After(before) {
+		facts.TrustedTime = serverTime
+	}
 	if err := i.record.SetFacts(facts); err != nil {
-		i.log.Error("cannot record the trusted time", "err", err)
+		i.log.Error("cannot record the certificate's issue", "err", err)
 	}
 }

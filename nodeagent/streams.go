@@ -3,12 +3,15 @@ package nodeagent
 import (
 	"context"
 	"fmt"
+	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"bramble.dev/bramble/nodeagent/container"
 	"bramble.dev/bramble/nodeagent/pod"
+	"bramble.dev/bramble/nodeagent/runtime"
+	"bramble.dev/bramble/nodeagent/stream"
 )
 
 // finder finds containers by name for the log handler.
@@ -38,4 +41,12 @@ func (f *finder) Container(ctx context.Context, namespace, name, containerName s
 		return "", apierrors.NewBadRequest(fmt.Sprintf("container %q in pod %q is waiting to start", containerName, name))
 	}
 	return current.ID, nil
+}
+
+// logs is the engine's logs for the log handler.
+type logs struct{ engine *runtime.Runtime }
+
+// Logs follows stream.Logs.
+func (l *logs) Logs(ctx context.Context, id string, o stream.LogOptions, w io.Writer) error {
+	return l.engine.Logs(ctx, id, runtime.LogOptions(o), w)
 }

@@ -68,7 +68,7 @@ func join(ctx context.Context, o joinOptions, token string) (state.Facts, error)
 	facts := state.Facts{
 		NodeName: answer.NodeName, Servers: []string{client.HostPort(o.server)}, Epoch: answer.Epoch,
 		PodCIDR: answer.PodCIDR, ClusterCIDR: answer.ClusterCIDR, ServiceCIDR: answer.ServiceCIDR,
-		TrustedTime: answer.ServerTime,
+		TrustedTime: answer.ServerTime, CertificateIssued: answer.ServerTime,
 	}
 	identity := state.Identity{Key: keyPEM, Certificate: []byte(answer.Certificate), CA: []byte(answer.CA)}
 	return facts, state.Join(o.stateDir, facts, identity)

@@ -91,7 +91,7 @@ func containerStatus(d Desired, spec *corev1.Container, o Observed) corev1.Conta
 	st := corev1.ContainerStatus{Name: spec.Name, Image: spec.Image}
 	if c.ID != "" {
 		st.ContainerID = containerID(c)
-		st.ImageID = c.ImageID
+		st.ImageID = imageID(c.ImageID)
 		st.RestartCount = int32(c.Restarts)
 	}
 	if previous.ID != "" {
@@ -171,6 +171,14 @@ func startFailure(c container.State, r Retry) *corev1.ContainerStateTerminated {
 	return &corev1.ContainerStateTerminated{
 		ExitCode: 128, Reason: ReasonStartError, Message: r.Message, ContainerID: containerID(c),
 	}
+}
+
+// imageID is an image's digest with its algorithm, which the engine leaves out.
+func imageID(id string) string {
+	if id != "" && !strings.Contains(id, ":") {
+		return "sha256:" + id
+	}
+	return id
 }
 
 func containerID(c container.State) string { return "podman://" + c.ID }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"bramble.dev/bramble/server/client"
 )
@@ -163,8 +165,7 @@ func (p *Pods) next(now time.Time) (string, entry, time.Time) {
 // send says one thing of a pod: its status, else that it is gone.
 func (p *Pods) send(ctx context.Context, uid string, e entry) {
 	if !bytes.Equal(e.status, e.sent) {
-		body := map[string]any{"metadata": map[string]any{"uid": e.pod.UID}, "status": json.RawMessage(e.status)}
-		patch, err := client.StrategicPatch(body)
+		patch, err := statusPatch(e.pod.UID, e.status)
 		if err == nil {
 			_, err = p.server.PatchPodStatus(ctx, e.pod.Namespace, e.pod.Name, patch)
 		}
@@ -183,6 +184,30 @@ func (p *Pods) send(ctx context.Context, uid string, e entry) {
 		return
 	}
 	p.done(uid, e, e.sent, err)
+}
+
+// statusPatch is what makes the node's part of a pod's status equal to status: a
+// merge leaves what is not named, so that what is empty is named as null.
+func statusPatch(uid types.UID, status []byte) (client.Patch, error) {
+	var fields map[string]any
+	if err := json.Unmarshal(status, &fields); err != nil {
+		return client.Patch{}, fmt.Errorf("cannot make a patch of a pod's status: %w", err)
+	}
+	clear := func(of map[string]any, names ...string) {
+		for _, name := range names {
+			if _, set := of[name]; !set {
+				of[name] = nil
+			}
+		}
+	}
+	clear(fields, "reason", "message", "podIP", "hostIP")
+	conditions, _ := fields["conditions"].([]any)
+	for _, c := range conditions {
+		if condition, ok := c.(map[string]any); ok {
+			clear(condition, "reason", "message")
+		}
+	}
+	return client.StrategicPatch(map[string]any{"metadata": map[string]any{"uid": uid}, "status": fields})
 }
 
 // done notes how the sending of status went.

@@ -21,6 +21,9 @@ type Facts struct {
 	ServiceCIDR string   `json:"serviceCIDR"`
 	// TrustedTime is the latest time that the server has vouched for, RFC 3339.
 	TrustedTime string `json:"trustedTime,omitempty"`
+	// CertificateIssued is the server's time at the certificate's issue, RFC
+	// 3339. The certificate itself is valid from 1970.
+	CertificateIssued string `json:"certificateIssued,omitempty"`
 }
 
 // ErrNotJoined means that the directory has no node's facts.
@@ -83,15 +86,15 @@ func WriteCertificate(dir string, certificate []byte) error {
 	return writeFile(filepath.Join(dir, "cert.pem"), certificate)
 }
 
-// Validity returns the bounds of the node's certificate.
-func (i Identity) Validity() (notBefore, notAfter time.Time, err error) {
+// Expires returns the end of the node's certificate.
+func (i Identity) Expires() (time.Time, error) {
 	block, _ := pem.Decode(i.Certificate)
 	if block == nil {
-		return time.Time{}, time.Time{}, errors.New("the node's certificate is no PEM")
+		return time.Time{}, errors.New("the node's certificate is no PEM")
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return time.Time{}, time.Time{}, fmt.Errorf("cannot read the node's certificate: %w", err)
+		return time.Time{}, fmt.Errorf("cannot read the node's certificate: %w", err)
 	}
-	return cert.NotBefore, cert.NotAfter, nil
+	return cert.NotAfter, nil
 }
