@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,7 +69,11 @@ func nodeError(node string, resp *http.Response) error {
 	if json.Unmarshal(text, &status) == nil && status.Kind == "Status" {
 		return &apierrors.StatusError{ErrStatus: status}
 	}
-	return apierrors.NewGenericServerResponse(resp.StatusCode, "get", schema.GroupResource{Resource: "nodes"}, node, string(text), 0, true)
+	answer := apierrors.NewGenericServerResponse(resp.StatusCode, "get", schema.GroupResource{Resource: "nodes"}, node, "", 0, true)
+	if message := strings.TrimSpace(string(text)); message != "" {
+		answer.ErrStatus.Message = message
+	}
+	return answer
 }
 
 // nodeUnreachable is the error of a request that got no answer.

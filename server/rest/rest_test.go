@@ -112,6 +112,8 @@ func podKind() *objects.Kind {
 	}
 }
 
+type attributes = auth.Attributes
+
 // users is an Authenticator by header and an Authorizer that refuses "nobody".
 type users struct{}
 
