@@ -64,7 +64,7 @@ func TestNamespacesEndWhenEmpty(t *testing.T) {
 		for _, name := range []string{"a", "a", "b", "a"} {
 			f.names <- name
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		synctest.Wait()
 		if len(f.finalized) != 2 || f.finalized[0] != "b" || f.finalized[1] != "a" {
 			t.Errorf("finalized %v", f.finalized)
@@ -90,7 +90,7 @@ func TestHeldNamespaceIsRetriedSlowly(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- gc.New(f, slog.New(slog.DiscardHandler)).Run(ctx) }()
 		f.names <- "a"
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		synctest.Wait()
 		if f.looks < 700 || f.looks > 730 {
 			t.Errorf("%d looks in an hour", f.looks)

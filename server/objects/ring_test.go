@@ -80,7 +80,7 @@ func TestRing(t *testing.T) {
 			if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("it was saved too soon: %v", err)
 			}
-			time.Sleep(40 * time.Minute)
+			<-time.After(40 * time.Minute)
 			synctest.Wait()
 			saved, err := os.Stat(file)
 			if err != nil {
@@ -89,7 +89,7 @@ func TestRing(t *testing.T) {
 			if saved.Mode().Perm() != 0o600 {
 				t.Errorf("mode %v", saved.Mode())
 			}
-			time.Sleep(10 * time.Minute)
+			<-time.After(10 * time.Minute)
 			synctest.Wait()
 			if again, err := os.Stat(file); err != nil || !again.ModTime().Equal(saved.ModTime()) {
 				t.Errorf("it was saved again though nothing changed: %v", err)
@@ -106,12 +106,12 @@ func TestRing(t *testing.T) {
 			if e := decode[corev1.Event](t, got); err != nil || e.Count != 2 || e.ResourceVersion != fmt.Sprint(got.Rev) || got.Rev>>32 != 2 {
 				t.Errorf("%s, %v", got.Body, err)
 			}
-			time.Sleep(11 * time.Minute)
+			<-time.After(11 * time.Minute)
 			synctest.Wait()
 			if got := names(t, r, events); got != "e5" {
 				t.Errorf("61 minutes old: %q", got)
 			}
-			time.Sleep(time.Hour)
+			<-time.After(time.Hour)
 			synctest.Wait()
 			if got := names(t, r, events); got != "" {
 				t.Errorf("all too old: %q", got)
