@@ -6,36 +6,65 @@ import (
 	"path/filepath"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+
 	"bramble.dev/bramble/server/gc"
+	"bramble.dev/bramble/server/nodes"
 	"bramble.dev/bramble/server/objects"
 	"bramble.dev/bramble/server/scheduler"
 )
 
 // addControllers makes all that runs beside the API.
 func (p *parts) addControllers(ctx context.Context) error {
-	served := func(plural string) *objects.Kind {
-		k, _ := p.registry.Kind("", plural)
+	var missing []string
+	served := func(group, plural string) *objects.Kind {
+		k, ok := p.registry.Kind(group, plural)
+		if !ok {
+			missing = append(missing, plural)
+		}
 		return k
 	}
-	pods, nodes, events := served("pods"), served("nodes"), served("events")
-	if pods == nil || nodes == nil || events == nil {
-		return fmt.Errorf("cannot do without the kinds Pod, Node and Event")
+	podKind, nodeKind, eventKind := served("", "pods"), served("", "nodes"), served("", "events")
+	leaseKind := served(coordinationv1.GroupName, "leases")
+	if len(missing) > 0 {
+		return fmt.Errorf("cannot do without the kinds %v", missing)
 	}
-	ring := p.registry.NewRing(objects.RingConfig{Kind: events, File: filepath.Join(p.cfg.DataDir, "events.gz")})
+	ring := p.registry.NewRing(objects.RingConfig{Kind: eventKind, File: filepath.Join(p.cfg.DataDir, "events.gz")})
 	if err := ring.Load(ctx); err != nil {
 		return fmt.Errorf("cannot load the events: %w", err)
 	}
-	recorder := newRecorder(p.registry, events, schedulerName, p.log)
+	placed := newRecorder(p.registry, eventKind, schedulerName, p.log)
+	heard := newRecorder(p.registry, eventKind, nodesName, p.log)
+	watcher := nodes.New(nodes.Config{
+		Cluster:  leases{p.registry, nodeKind, leaseKind},
+		Recorder: heard,
+		Grace:    p.cfg.NodeLeaseTimeout,
+		Log:      p.log,
+	})
 	p.scheduler = scheduler.New(scheduler.Config{
-		Cluster:  placing{p.registry, pods, nodes, time.Now},
-		Recorder: recorder,
+		Cluster:  placing{p.registry, podKind, nodeKind, time.Now},
+		Recorder: placed,
 		Log:      p.log,
 	})
 	p.controllers = []controller{
 		{"bound on events", ring.Run},
-		{"recorder of events", recorder.run},
-		{"scheduler", p.scheduler.Run},
+		{"scheduler's events", placed.run},
+		{"node controller's events", heard.run},
+		{"node controller", watcher.Run},
+		{"scheduler", after(watcher.Settled(), p.scheduler.Run)},
 		{"namespace controller", gc.New(p.registry, p.log).Run},
 	}
 	return nil
+}
+
+// after runs run once ready is closed.
+func after(ready <-chan struct{}, run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-ready:
+			return run(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }

@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"fmt"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -14,13 +16,39 @@ import (
 // follower tells every object of a kind and then each change, also over gaps in
 // the history: what went in a gap is told as deleted.
 type follower struct {
-	registry *objects.Registry
-	kind     *objects.Kind
-	tell     func(obj objects.Object, deleted bool) // the object is shared: never changed
-	synced   func()                                 // after all that there was at the start; called once
+	registry  *objects.Registry
+	kind      *objects.Kind
+	namespace string                                 // "": all
+	tell      func(obj objects.Object, deleted bool) // the object is shared: never changed
+	synced    func()                                 // after all that there was at the start; called once
 
 	known map[types.NamespacedName]objects.Object
 	once  bool
+}
+
+// followAll runs followers until ctx ends, and returns nil then. They tell one
+// call at a time, and synced is called after the last of them is.
+func followAll(ctx context.Context, synced func(), followers ...*follower) error {
+	group, ctx := errgroup.WithContext(ctx)
+	var mu sync.Mutex // makes it one call at a time, and protects left
+	left := len(followers)
+	for _, f := range followers {
+		tell := f.tell
+		f.tell = func(obj objects.Object, deleted bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			tell(obj, deleted)
+		}
+		f.synced = func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if left--; left == 0 {
+				synced()
+			}
+		}
+		group.Go(func() error { return f.run(ctx) })
+	}
+	return group.Wait()
 }
 
 // run follows until ctx ends, and returns nil then.
@@ -37,7 +65,7 @@ func (f *follower) run(ctx context.Context) error {
 
 // watch begins with the present state and goes on until the watch ends.
 func (f *follower) watch(ctx context.Context) error {
-	w, err := f.registry.Watch(ctx, f.kind, "", objects.WatchOptions{SendInitialEvents: true})
+	w, err := f.registry.Watch(ctx, f.kind, f.namespace, objects.WatchOptions{SendInitialEvents: true})
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,45 +24,16 @@ type placing struct {
 	now         func() time.Time
 }
 
-// Follow tells the scheduler of nodes and pods, one call at a time.
+// Follow tells the scheduler of nodes and pods.
 func (p placing) Follow(ctx context.Context, f func(scheduler.Event)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var mu sync.Mutex // makes it one call at a time, and protects left
-	left := 2
-	tell := func(e scheduler.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		f(e)
-	}
-	synced := func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if left--; left == 0 {
-			f(scheduler.Event{Synced: true})
-		}
-	}
-	nodes := follower{registry: p.registry, kind: p.nodes, synced: synced, tell: func(obj objects.Object, deleted bool) {
-		tell(scheduler.Event{Node: obj.(*corev1.Node), Deleted: deleted})
-	}}
-	pods := follower{registry: p.registry, kind: p.pods, synced: synced, tell: func(obj objects.Object, deleted bool) {
-		tell(scheduler.Event{Pod: obj.(*corev1.Pod), Deleted: deleted})
-	}}
-	var group sync.WaitGroup
-	errs := make(chan error, 2)
-	for _, one := range []*follower{&nodes, &pods} {
-		group.Go(func() {
-			defer cancel() // one without the other is no use
-			errs <- one.run(ctx)
-		})
-	}
-	group.Wait()
-	for range 2 {
-		if err := <-errs; err != nil {
-			return err
-		}
-	}
-	return nil
+	return followAll(ctx, func() { f(scheduler.Event{Synced: true}) },
+		&follower{registry: p.registry, kind: p.nodes, tell: func(obj objects.Object, deleted bool) {
+			f(scheduler.Event{Node: obj.(*corev1.Node), Deleted: deleted})
+		}},
+		&follower{registry: p.registry, kind: p.pods, tell: func(obj objects.Object, deleted bool) {
+			f(scheduler.Event{Pod: obj.(*corev1.Pod), Deleted: deleted})
+		}},
+	)
 }
 
 func (p placing) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
