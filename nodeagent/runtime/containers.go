@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/containers/podman/v5/pkg/domain/entities/types"
 
@@ -65,7 +66,13 @@ func (r *Runtime) adopt(ctx context.Context, spec container.Spec) (string, error
 // ErrCannotExecute or ErrCannotStart of package container.
 func (r *Runtime) StartContainer(ctx context.Context, id string) error {
 	q := request{method: http.MethodPost, endpoint: "/containers/%s/start", path: []string{id}}
-	if err := r.call(ctx, q, nil); err != nil {
+	err := r.call(ctx, q, nil)
+	if m := refusal(err); m != nil && isOCI(m.Because) && strings.Contains(m.Message, "already exists") {
+		// The OCI runtime has it from a start that was broken off. Podman cleans
+		// that up after the failure.
+		err = r.call(ctx, q, nil)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot start container: %w", startError(err))
 	}
 	return nil

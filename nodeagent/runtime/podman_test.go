@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -104,7 +105,17 @@ func (n *node) awaitExit(t testing.TB, uid string) container.State {
 	}
 }
 
+// mkdir makes a directory of the user's.
+func (n *node) mkdir(t testing.TB, dir string) {
+	t.Helper()
+	if out, err := n.Command(t.Context(), "mkdir", "-p", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
 func shell(spec container.Spec, script string) container.Spec {
 	spec.Command = []string{"sh", "-c", script}
 	return spec
 }
+
+func (n *node) uid() string { return strconv.Itoa(n.UID) }

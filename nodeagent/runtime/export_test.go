@@ -1,0 +1,28 @@
+package runtime
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// IsPodman is for tests that look for Podman's service.
+var IsPodman = isPodman
+
+// ReadLog reads data as if conmon had written it, using a file in dir.
+func ReadLog(dir string, data []byte, o LogOptions) (string, error) {
+	path := filepath.Join(dir, "log")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return "", err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	var out strings.Builder
+	l := &logReader{file: f, options: o, out: &out}
+	err = l.readNow(context.Background())
+	return out.String(), err
+}

@@ -1,0 +1,217 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Service makes sure that Podman's API service answers on its socket. Whoever
+// runs it already (systemd by its socket, an earlier agent, a person) is left to
+// it; where nobody does, Run starts `podman system service` in a session of its
+// own: it outlives the agent, and the next agent finds it by its socket.
+//
+// A service that Run can see the process of is started anew when it ends, or
+// when it has grown past MaxRSS, as it does over time (podman#14879), and is
+// idle.
+type Service struct {
+	Socket string
+	Log    *slog.Logger
+	// Idle says that nothing would be lost by a restart, as Runtime.Idle; nil:
+	// never.
+	Idle func() bool
+	// OnChange is called from Run when the service begins to answer (nil), and
+	// when it cannot be made to; nil: nobody is told.
+	OnChange func(err error)
+	// Command makes the command of Podman; nil: exec.CommandContext.
+	Command  func(ctx context.Context, name string, args ...string) *exec.Cmd
+	Interval time.Duration // between looks at it; 0: 30 s
+	MaxRSS   int64         // bytes; 0: 150 MB
+}
+
+// How long a service may take to answer, and to end.
+const (
+	startLimit = 30 * time.Second
+	endLimit   = 10 * time.Second
+)
+
+// Run keeps the service up until ctx ends, and returns ctx's error.
+func (s *Service) Run(ctx context.Context) error {
+	pause := shortestRetry
+	for ctx.Err() == nil {
+		server, err := s.ensure(ctx)
+		if ctx.Err() != nil {
+			server.close()
+			break
+		}
+		s.changed(err)
+		if err == nil {
+			pause = shortestRetry
+			s.attend(ctx, server)
+			server.close()
+			continue
+		}
+		s.Log.Error("podman's service cannot be started", "err", err, "retry", pause)
+		wait(ctx, pause)
+		pause = min(2*pause, longestRetry)
+	}
+	return ctx.Err()
+}
+
+func (s *Service) changed(err error) {
+	if s.OnChange != nil {
+		s.OnChange(err)
+	}
+}
+
+// ensure returns when the service answers. The process is nil when it is not to
+// be seen: systemd listens in its place.
+func (s *Service) ensure(ctx context.Context) (*process, error) {
+	server, err := s.ping(ctx)
+	if err == nil || !isGone(err) {
+		return server, err
+	}
+	if err := s.clear(); err != nil {
+		return nil, err
+	}
+	command := s.Command
+	if command == nil {
+		command = exec.CommandContext
+	}
+	cmd := command(context.WithoutCancel(ctx), "podman", "system", "service", "--time=0", "unix://"+s.Socket)
+	cmd.Stderr = os.Stderr // the agent's log
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setsid = true
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("cannot start podman's service (is podman installed?): %w", err)
+	}
+	s.Log.Info("started podman's service", "pid", cmd.Process.Pid)
+	server, err = s.awaitStart(ctx, cmd)
+	if server != nil {
+		server.child = cmd.Process
+	}
+	return server, err
+}
+
+// awaitStart waits until the service answers or its first process has ended.
+func (s *Service) awaitStart(ctx context.Context, cmd *exec.Cmd) (*process, error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	first, err := openProcess(cmd.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	defer first.close()
+	for {
+		server, err := s.ping(ctx)
+		switch {
+		case err == nil:
+			return server, nil
+		case first.wait(ctx, 20*time.Millisecond):
+			_ = cmd.Wait() // does not block: it has ended
+			return nil, fmt.Errorf("podman's service ended at once: %s", cmd.ProcessState)
+		case ctx.Err() != nil:
+			_ = cmd.Process.Kill()
+			return nil, fmt.Errorf("podman's service does not answer: %w", err)
+		}
+	}
+}
+
+// clear makes place for a new service: a socket that nobody listens on.
+func (s *Service) clear() error {
+	if err := os.MkdirAll(filepath.Dir(s.Socket), 0o700); err != nil {
+		return err
+	}
+	if err := os.Remove(s.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot remove the socket of a dead podman service: %w", err)
+	}
+	return nil
+}
+
+// attend returns when the service has ended or does not answer any more.
+func (s *Service) attend(ctx context.Context, server *process) {
+	interval := s.Interval
+	if interval == 0 {
+		interval = 30 * time.Second
+	}
+	for {
+		switch {
+		case server == nil:
+			wait(ctx, interval)
+		case server.wait(ctx, interval):
+			s.Log.Warn("podman's service has ended", "pid", server.pid)
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		again, err := s.ping(ctx)
+		again.close()
+		if isGone(err) {
+			server.end(ctx) // alive without its socket it is of no use
+			return
+		}
+		if server != nil && s.outgrown(server) {
+			s.Log.Info("podman's service has grown too large and is started anew", "pid", server.pid)
+			server.end(ctx)
+			return
+		}
+	}
+}
+
+func (s *Service) outgrown(server *process) bool {
+	limit := s.MaxRSS
+	if limit == 0 {
+		limit = 150 << 20
+	}
+	return s.Idle != nil && s.Idle() && server.rss() > limit
+}
+
+// ping asks the service for an answer and returns the process that listens, or
+// nil where that is not Podman itself.
+func (s *Service) ping(ctx context.Context) (*process, error) {
+	ctx, cancel := context.WithTimeout(ctx, endLimit)
+	defer cancel()
+	var pid int
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer(s.Socket, &pid)}}
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://d/_ping", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(q)
+	if err != nil {
+		return nil, fmt.Errorf("podman's service does not answer: %w", err)
+	}
+	defer response.Body.Close()
+	if !isPodman(pid) {
+		return nil, nil
+	}
+	return openProcess(pid)
+}
+
+// isGone says that nobody listens, not merely that the answer takes long.
+func isGone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ESRCH)
+}
+
+// wait waits for d or the end of ctx.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,118 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"bramble.dev/bramble/nodeagent/container"
+	"bramble.dev/bramble/nodeagent/runtime"
+)
+
+// serve runs a Service for n until the returned function is called, or t ends.
+// What it says comes on the channel.
+func (n *node) serve(t *testing.T, change func(*runtime.Service)) (up chan error, stop func()) {
+	t.Helper()
+	up = make(chan error, 100)
+	s := &runtime.Service{Socket: n.PodmanSocket(), Command: n.Command, Interval: 50 * time.Millisecond,
+		Log: slog.Default(), Idle: n.Idle, OnChange: func(err error) { up <- err }}
+	if change != nil {
+		change(s)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: %v", err)
+		}
+	}
+	t.Cleanup(stop)
+	return up, stop
+}
+
+func (n *node) awaitUp(t *testing.T, up chan error) {
+	t.Helper()
+	select {
+	case err := <-up:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("podman's service is not up")
+	}
+}
+
+// servers returns the processes of Podman's service.
+func (n *node) servers(t *testing.T) []int {
+	t.Helper()
+	all, err := n.Processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []int
+	for _, pid := range all {
+		if runtime.IsPodman(pid) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+func TestServiceIsStartedAdoptedAndStartedAgain(t *testing.T) {
+	n := emptyNode(t)
+	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
+	up, stop := n.serve(t, nil)
+	n.awaitUp(t, up)
+	id := n.run(t, shell(n.makePod(t, "u1"), "sleep 1000"))
+	before := n.servers(t)
+
+	stop() // as an agent's end
+	up, stop = n.serve(t, nil)
+	n.awaitUp(t, up)
+	if after := n.servers(t); len(after) == 0 || after[0] != before[0] {
+		t.Errorf("the service was not adopted: %v, then %v", before, after)
+	}
+	for _, pid := range n.servers(t) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	n.awaitUp(t, up)
+	if s := n.only(t, "u1"); s.ID != id || s.Phase != container.Running {
+		t.Errorf("after the service was killed: %+v", s)
+	}
+	stop()
+}
+
+func TestServiceThatHasGrownIsStartedAnew(t *testing.T) {
+	n := emptyNode(t)
+	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
+	idle := make(chan bool, 1)
+	up, _ := n.serve(t, func(s *runtime.Service) {
+		s.MaxRSS = 1 // any process is larger
+		s.Idle = func() bool {
+			select {
+			case <-idle:
+				return true
+			default:
+				return false
+			}
+		}
+	})
+	n.awaitUp(t, up)
+	before := n.servers(t)
+	idle <- true
+	n.awaitUp(t, up)
+	if after := n.servers(t); len(after) == 0 || after[len(after)-1] == before[len(before)-1] {
+		t.Errorf("the service was not started anew: %v, then %v", before, after)
+	}
+}
