@@ -113,15 +113,20 @@ func (b *bed) crash() {
 	_ = b.cmd.Wait()
 }
 
-// podCmd is a command inside the namespace pinned at path, which only Podman's
-// mount namespace knows.
-func (b *bed) podCmd(path string, args ...string) *exec.Cmd {
+// inside is a command in Podman's user and mount namespaces.
+func (b *bed) inside(args ...string) *exec.Cmd {
 	pause, err := os.ReadFile(filepath.Join(b.RuntimeDir, "libpod/tmp/pause.pid"))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	enter := []string{"--target", string(pause), "--user", "--mount", "--preserve-credentials", "nsenter", "--net=" + path}
+	enter := []string{"--target", string(pause), "--user", "--mount", "--preserve-credentials"}
 	return b.Command(b.t.Context(), "nsenter", append(enter, args...)...)
+}
+
+// podCmd is a command in the namespace pinned at path, which only Podman's
+// mount namespace knows.
+func (b *bed) podCmd(path string, args ...string) *exec.Cmd {
+	return b.inside(append([]string{"nsenter", "--net=" + path}, args...)...)
 }
 
 // inPod runs a command in the namespace and returns what it wrote.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/netip"
 
 	"github.com/containernetworking/cni/libcni"
@@ -50,7 +51,17 @@ func cniConfig(n netapi.Node, addr netip.Addr) map[string]any {
 		ipam["addresses"] = []any{map[string]any{"address": netip.PrefixFrom(addr, n.PodCIDR.Bits()), "gateway": n.Gateway()}}
 	}
 	bridge := map[string]any{"type": "bridge", "bridge": bridgeName, "mtu": n.MTU, "hairpinMode": true, "ipam": ipam}
+	if addr.IsValid() {
+		bridge["args"] = map[string]any{"cni": map[string]any{"mac": hardwareAddr(addr).String()}}
+	}
 	return map[string]any{"cniVersion": "1.0.0", "name": cniNetwork, "plugins": []any{bridge}}
+}
+
+// hardwareAddr is the same for the same address, so that neighbours need not
+// learn anew when a pod's device is rebuilt or its address is another pod's.
+func hardwareAddr(addr netip.Addr) net.HardwareAddr {
+	b := addr.AsSlice()
+	return append(net.HardwareAddr{0x0a, 0x58}, b[len(b)-4:]...) // 0x0a: locally administered
 }
 
 func (a *attachment) add(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -57,7 +58,7 @@ func (s *Server) getDial(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	both(pod, client.(halfCloser), buffered)
+	both(pod, client.(halfCloser), afterHead(client, buffered.Reader))
 }
 
 func (s *Server) dial(ctx context.Context, to netip.AddrPort) (conn *net.TCPConn, err error) {
@@ -72,6 +73,16 @@ func (s *Server) dial(ctx context.Context, to netip.AddrPort) (conn *net.TCPConn
 		return err
 	})
 	return conn, err
+}
+
+// afterHead is what the client sends after its request. The server's reader is
+// used only for what it holds: it ends the request's context when the client
+// half-closes.
+func afterHead(client net.Conn, held *bufio.Reader) io.Reader {
+	if held.Buffered() == 0 {
+		return client
+	}
+	return io.MultiReader(io.LimitReader(held, int64(held.Buffered())), client)
 }
 
 type halfCloser interface {

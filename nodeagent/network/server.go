@@ -40,6 +40,7 @@ type Server struct {
 	files  files
 	wayOut *wayout.Keeper
 	relay  *relay
+	socket os.FileInfo // of our socket; set before anything is served
 
 	// work is held by what changes namespaces: one change at a time.
 	work chan struct{}
@@ -120,6 +121,9 @@ func (s *Server) listen() (net.Listener, error) {
 	}
 	l.SetUnlinkOnClose(false)
 	if err := errors.Join(os.Chmod(early, 0o600), os.Rename(early, path)); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	if s.socket, err = os.Lstat(path); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return peerListener{l, s.config.Log}, nil

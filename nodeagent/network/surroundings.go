@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"os"
 	"time"
 
 	"bramble.dev/bramble/nodeagent/network/netapi"
@@ -45,13 +47,16 @@ func (s *Server) moved() error {
 	if !inside {
 		return fmt.Errorf("%w: podman's pause process %d is in other namespaces", ErrMoved, pid)
 	}
+	if now, err := os.Lstat(s.files.socket()); err != nil || !os.SameFile(now, s.socket) {
+		return fmt.Errorf("%w: %s is not our socket any more", ErrMoved, s.files.socket())
+	}
 	return nil
 }
 
 // checkPlace refuses to make what containers could not see.
 func (s *Server) checkPlace() error {
 	if err := s.moved(); err != nil {
-		return &netapi.Error{Status: 503, Message: err.Error() + ": this process is being restarted"}
+		return &netapi.Error{Status: http.StatusServiceUnavailable, Message: err.Error() + ": this process is being restarted"}
 	}
 	return nil
 }

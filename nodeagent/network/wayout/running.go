@@ -29,16 +29,22 @@ type running struct {
 	ended   chan struct{} // closed when it has ended
 }
 
-// adopt returns the running way out if it is what c wants; others are ended.
+// adopt returns the running way out if it is what c wants; others are ended,
+// as is one whose link is not in the namespace: that one serves a namespace
+// which was pinned there before.
 func adopt(ctx context.Context, c Config) (*running, error) {
 	var keep *running
+	linked, err := linkUp(c.Path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
 	for _, p := range programs() {
 		found, err := process.Find(p.name, c.Path)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range found {
-			wanted := c.Program == "" || c.Program == p.name
+			wanted := linked && (c.Program == "" || c.Program == p.name)
 			if wanted && keep == nil && slices.Equal(f.Args, p.args(c)) {
 				keep = &running{name: p.name, pid: f.PID}
 			} else if err := process.Kill(ctx, f.PID, unix.SIGKILL); err != nil {
