@@ -19,3 +19,6 @@ func (s *Store) LogBytes() (int64, error) { return s.db.checkpoint("NOOP") }
 
 // Seal is seal, for tests.
 var Seal = seal
+
+// Reach is what the writer does before it publishes rev.
+func (s *Store) Reach(rev uint64) error { return s.db.reach(rev) }

@@ -234,3 +234,17 @@ func TestClosed(t *testing.T) {
 		t.Errorf("the second Close: %v", err)
 	}
 }
+
+// The counter of a run that goes on for ever runs over into the run number.
+func TestCounterRunsOver(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	over := s.Revision() + 1<<32 + 5
+	if err := s.Reach(over); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if s = open(t, dir); s.Revision() <= over {
+		t.Errorf("the next start is at %d, below %d", s.Revision(), over)
+	}
+}
