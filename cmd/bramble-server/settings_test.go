@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+func read(t *testing.T, file string, args ...string) (settings, error) {
+	t.Helper()
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	addFlags(flags)
+	if file != "" {
+		path := filepath.Join(t.TempDir(), "server.yaml")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--config", path)
+	}
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return readSettings(flags)
+}
+
+func TestFlagsOverEnvironmentOverFile(t *testing.T) {
+	t.Setenv("BRAMBLE_LISTEN", ":2")
+	t.Setenv("BRAMBLE_NODE_LEASE_TIMEOUT", "50s")
+	s, err := read(t, "listen: :1\nnode-lease-timeout: 60s\nadvertise: board.lan\n", "--listen", ":3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.server.Listen != ":3" || s.server.NodeLeaseTimeout != 50*time.Second || s.server.Advertise != "board.lan" ||
+		s.server.ClusterCIDR != "10.100.0.0/14" || s.server.BuildDate.IsZero() {
+		t.Errorf("got %+v", s.server)
+	}
+}
+
+func TestBadSettings(t *testing.T) {
+	for _, test := range []struct{ name, file, want, hint string }{
+		{"misspelt", "lisen: :1\n", `unknown setting "lisen"`, "did you mean listen?"},
+		{"unknown", "frobnicate: 1\n", `unknown setting "frobnicate"`, "the settings are advertise"},
+		{"no YAML", "listen: [\n", "cannot read the configuration", "YAML"},
+		{"bad value", "data-dir: here\n", "data-dir: must be an absolute path", ""},
+		{"bad level", "log-level: loud\n", "log-level: must be debug", ""},
+	} {
+		_, err := read(t, test.file)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+		var h hinted
+		if errors.As(err, &h) != (test.hint != "") || !strings.Contains(h.hint, test.hint) {
+			t.Errorf("%s: hint %q, want %q", test.name, h.hint, test.hint)
+		}
+	}
+	if _, err := read(t, "", "--config", "/nowhere/server.yaml"); err == nil {
+		t.Error("a named file that is missing was passed over")
+	}
+}
