@@ -14,12 +14,15 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	openapi_v2 "github.com/google/gnostic-models/openapiv2"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"bramble.dev/bramble/server/openapi/merge"
 )
@@ -105,6 +108,12 @@ func writeMerge(out string) error {
 	found, err := schemaconv.ToSchemaFromOpenAPI(models, false)
 	if err != nil {
 		return fmt.Errorf("cannot make the schema for merging: %w", err)
+	}
+	slices.SortFunc(found.Types, func(a, b smd.TypeDef) int { return strings.Compare(a.Name, b.Name) })
+	for _, t := range found.Types {
+		if t.Map != nil {
+			slices.SortFunc(t.Fields, func(a, b smd.StructField) int { return strings.Compare(a.Name, b.Name) })
+		}
 	}
 	body, err := json.Marshal(merge.Document{Kinds: kinds, Types: merge.Pack(found.Types)})
 	if err != nil {
