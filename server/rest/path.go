@@ -17,7 +17,7 @@ type info struct {
 	Tail                        string // the path after the subresource, with its leading slash
 }
 
-// Of parses without touching the table of kinds: an unknown resource is still
+// parsePath does not know the table of kinds: an unknown resource is still
 // a resource request, so that authorisation sees it.
 func parsePath(method, path string, watch bool) info {
 	in := info{Verb: strings.ToLower(method), Path: path}
