@@ -94,7 +94,7 @@ func (a *Agent) makeReports() {
 	a.desires.forget = a.pods.Forget
 	a.events = report.NewEvents(a.client, a.facts.NodeName, a.log)
 	a.node = report.NewNode(a.client, a.facts.NodeName, report.System{Root: "/", Data: a.cfg.StateDir}, a.healthNow, a.log)
-	a.lease = &report.Lease{Server: a.client, Node: a.facts.NodeName, Log: a.log, Renewed: a.leaseRenewed}
+	a.lease = &report.Lease{Server: a.client, Node: a.facts.NodeName, Log: a.log, Renewed: a.leaseRenewed, Resumed: a.node.Again}
 }
 
 // makeWorkers makes the pods' workers from the other parts.

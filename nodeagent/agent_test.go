@@ -1,31 +1,215 @@
 package nodeagent_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"bramble.dev/bramble/test/cluster"
 )
 
-func TestHello(t *testing.T) {
-	s := cluster.StartServer(t)
-	n := s.StartNode(t, "shelf")
-	s.Apply(`
+// manifest is a pod bound to the node, of one container.
+func manifest(name, extra, command string) string {
+	return fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
-metadata: {name: hello}
+metadata: {name: %s}
 spec:
   nodeName: shelf
   terminationGracePeriodSeconds: 1
-  containers: [{name: main, image: ` + cluster.TestImage + `, command: [sh, -c, "echo hi; mkdir -p /www; echo page > /www/index.html; httpd -f -p 80 -h /www"]}]
-`)
-	out, err := s.Edgectl("wait", "--for=condition=Ready", "--timeout=20s", "pod/hello")
-	t.Log(out, err)
-	t.Log(s.Must("get", "pod", "hello", "-o", "yaml"))
-	t.Log(s.Must("get", "pods,nodes", "-o", "wide"))
-	t.Log(s.Must("describe", "pod", "hello"))
-	out, err = s.Edgectl("logs", "hello")
-	t.Log(out, err)
-	s.Must("delete", "pod", "hello")
-	ps, err := n.Podman(t.Context(), "ps", "-a")
-	t.Log(ps, err)
+  %s
+  containers:
+    - name: main
+      image: %s
+      command: [sh, -c, %q]
+`, name, extra, cluster.TestImage, command)
+}
+
+const web = "echo serving; mkdir -p /www; echo a page > /www/index.html; exec httpd -f -p 8080 -h /www"
+
+// eventually waits until check has nothing to say.
+func eventually(t *testing.T, limit time.Duration, check func() string) {
+	t.Helper()
+	deadline := time.After(limit)
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		words := check()
+		if words == "" {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("after %v still: %s", limit, words)
+		case <-ticker.C:
+		}
+	}
+}
+
+func field(s *cluster.Server, pod, path string) string {
+	out, err := s.Edgectl("get", "pod", pod, "--ignore-not-found", "-o", "jsonpath={"+path+"}")
+	if err != nil {
+		return err.Error()
+	}
+	return out
+}
+
+// become waits until a field of a pod has a value.
+func become(t *testing.T, s *cluster.Server, pod, path, want string) {
+	t.Helper()
+	eventually(t, time.Minute, func() string {
+		if got := field(s, pod, path); !strings.Contains(got, want) {
+			return fmt.Sprintf("%s of pod %s is %q, want %q", path, pod, got, want)
+		}
+		return ""
+	})
+}
+
+// fetch gets a page of a pod from inside a container of the node.
+func fetch(t *testing.T, n *cluster.Node, ip string) (string, error) {
+	t.Helper()
+	names, err := n.Podman(t.Context(), "ps", "--filter", "label=edge.bramble.dev/container", "--format", "{{.Names}}")
+	name, _, _ := strings.Cut(names, "\n")
+	if err != nil || name == "" {
+		return "", fmt.Errorf("no container runs: %w", err)
+	}
+	return n.Podman(t.Context(), "exec", name, "wget", "-q", "-O", "-", "http://"+ip+":8080/")
+}
+
+// leftovers says what there is on the node of any pod.
+func leftovers(t *testing.T, n *cluster.Node) string {
+	t.Helper()
+	out, err := n.Podman(t.Context(), "ps", "-a", "--format", "{{.Names}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, _ := os.ReadDir(filepath.Join(n.RuntimeDir, "bramble", "netns"))
+	for _, e := range names {
+		if e.Name() != "node" {
+			out += "network " + e.Name() + "\n"
+		}
+	}
+	for _, dir := range []string{filepath.Join(n.StateDir(), "pods"), filepath.Join(n.RuntimeDir, "bramble", "pods"),
+		filepath.Join(n.StateDir(), "volumes"), filepath.Join(n.RuntimeDir, "bramble", "volumes"), filepath.Join(n.StateDir(), "termination")} {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			out += filepath.Join(dir, e.Name()) + "\n"
+		}
+	}
+	return out
+}
+
+func TestLifeOfPods(t *testing.T) {
+	s := cluster.StartServer(t)
+	n := s.StartNode(t, "shelf")
+	s.Apply(manifest("web", "", web))
+	s.WaitFor("condition=Ready", "pod/web")
+	if page, err := s.Edgectl("get", "--raw", "/api/v1/namespaces/default/pods/web:8080/proxy/"); page != "a page\n" {
+		t.Errorf("the page by the server's proxy is %q, %v", page, err)
+	}
+	eventually(t, 10*time.Second, func() string {
+		if out, err := s.Edgectl("logs", "web"); out != "serving\n" || err != nil {
+			return fmt.Sprintf("the log is %q, %v", out, err)
+		}
+		return ""
+	})
+
+	s.Apply(manifest("failing", "", "echo here; exit 3"))
+	become(t, s, "failing", ".status.containerStatuses[0].state.waiting.reason", "CrashLoopBackOff")
+	if out, err := s.Edgectl("logs", "--previous", "failing"); out != "here\n" || err != nil {
+		t.Errorf("the log of the last run is %q, %v", out, err)
+	}
+	if code := field(s, "failing", ".status.containerStatuses[0].lastState.terminated.exitCode"); code != "3" {
+		t.Errorf("the exit code is %q", code)
+	}
+	s.Apply(manifest("once", "restartPolicy: Never", "exit 0"))
+	become(t, s, "once", ".status.phase", "Succeeded")
+	s.Apply(strings.Replace(manifest("nowhere", "", "x"), cluster.TestImage, "localhost/nosuch:1", 1))
+	become(t, s, "nowhere", ".status.containerStatuses[0].state.waiting.reason", "ImagePullBackOff")
+
+	for _, victim := range []string{"agent", "podman"} {
+		killService(t, n, victim)
+		id := field(s, "web", ".status.containerStatuses[0].containerID")
+		name := "after-" + victim
+		s.Apply(manifest(name, "", web))
+		s.WaitFor("condition=Ready", "pod/"+name)
+		if again := field(s, "web", ".status.containerStatuses[0].containerID"); again != id || field(s, "web", ".status.containerStatuses[0].restartCount") != "0" {
+			t.Errorf("after the end of %s the pod was started again", victim)
+		}
+	}
+	s.Must("delete", "pods", "--all", "--wait=true", "--timeout=60s")
+	eventually(t, 20*time.Second, func() string {
+		if left := leftovers(t, n); left != "" {
+			return "left on the node: " + left
+		}
+		return ""
+	})
+}
+
+// killService kills the agent, or Podman's service, and starts the agent again.
+func killService(t *testing.T, n *cluster.Node, what string) {
+	t.Helper()
+	if what == "agent" {
+		n.Process.Kill()
+		n.Start()
+		return
+	}
+	pids, err := n.Processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if strings.HasPrefix(string(line), "podman\x00system\x00service") {
+			p, err := os.FindProcess(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = p.Kill()
+		}
+	}
+}
+
+func TestColdStart(t *testing.T) {
+	s := cluster.StartServer(t)
+	n := s.StartNode(t, "shelf")
+	for i := range 3 {
+		s.Apply(manifest(fmt.Sprintf("web-%d", i), "", web))
+	}
+	s.WaitFor("condition=Ready", "pods", "--all")
+	addresses := func() string {
+		return s.Must("get", "pods", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.podIP}{"\n"}{end}`)
+	}
+	before := addresses()
+	s.Kill()
+	n.Process.Kill()
+	if err := n.KillAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.WipeRuntime(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	n.Start()
+	for line := range strings.Lines(before) {
+		ip := strings.Fields(line)[1]
+		eventually(t, time.Minute, func() string {
+			if page, err := fetch(t, n, ip); page != "a page\n" {
+				return fmt.Sprintf("the page of %s is %q, %v", ip, page, err)
+			}
+			return ""
+		})
+	}
+	t.Logf("three pods serve %v after the power came back", time.Since(began))
+	s.Start()
+	s.WaitFor("condition=Ready", "node/shelf")
+	s.WaitFor("condition=Ready", "pods", "--all")
+	if diff := cmp.Diff(before, addresses()); diff != "" {
+		t.Errorf("addresses (-before +after):\n%s", diff)
+	}
 }

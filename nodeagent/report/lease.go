@@ -31,8 +31,13 @@ type Lease struct {
 	Log      *slog.Logger
 	// Renewed, when set, is called after each renewal. It must not block.
 	Renewed func()
+	// Resumed, when set, is called after a renewal that follows a failed one, or
+	// for which the lease had to be made: the server may have taken this node for
+	// lost, or have forgotten it, and wants its status again. It must not block.
+	Resumed func()
 
 	held *coordinationv1.Lease // as the server answered last; nil: not known
+	made bool                  // held was made, and not renewed since
 }
 
 // Run renews until ctx ends.
@@ -56,9 +61,13 @@ func (l *Lease) Run(ctx context.Context) error {
 			wait = min(wait, delay(failures))
 			l.Log.Debug("cannot renew the node's lease", "err", err)
 		} else {
-			failures = 0
+			resumed := failures > 0 || l.made
+			failures, l.made = 0, false
 			if l.Renewed != nil {
 				l.Renewed()
+			}
+			if resumed && l.Resumed != nil {
+				l.Resumed()
 			}
 		}
 		timer.Reset(wait)
@@ -86,6 +95,7 @@ func (l *Lease) hold(ctx context.Context) error {
 	held, err := l.Server.GetLease(ctx, l.Node)
 	if apierrors.IsNotFound(err) {
 		held, err = l.Server.CreateLease(ctx, l.lease())
+		l.made = err == nil
 	}
 	l.held = held
 	return err

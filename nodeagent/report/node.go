@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,8 +36,9 @@ type Node struct {
 	Log    *slog.Logger
 	Events *Events // nil: none
 
-	wake chan struct{}
-	sent []byte // what the server has; nil: not known
+	wake  chan struct{}
+	again atomic.Bool // forget what was sent
+	sent  []byte      // what the server has; nil: not known
 	// conditions are the last written.
 	conditions []corev1.NodeCondition
 }
@@ -52,6 +54,13 @@ func (n *Node) Look() {
 	case n.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Again has the whole status sent at once, though it did not change: the server
+// may have changed it. It does not block.
+func (n *Node) Again() {
+	n.again.Store(true)
+	n.Look()
 }
 
 // Run reports until ctx ends.
@@ -82,6 +91,9 @@ func (n *Node) Run(ctx context.Context) error {
 // report sends the node's status where it changed, after making sure of the
 // Node object where that is not known.
 func (n *Node) report(ctx context.Context) error {
+	if n.again.Swap(false) {
+		n.sent = nil
+	}
 	if n.sent == nil {
 		if err := n.register(ctx); err != nil {
 			return err

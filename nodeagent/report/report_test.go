@@ -273,8 +273,8 @@ func TestEventsCount(t *testing.T) {
 func TestLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
-		renewed := 0
-		lease := &report.Lease{Server: s, Node: "pi", Log: quiet(), Renewed: func() { renewed++ }}
+		renewed, resumed := 0, 0
+		lease := &report.Lease{Server: s, Node: "pi", Log: quiet(), Renewed: func() { renewed++ }, Resumed: func() { resumed++ }}
 		running(t, lease.Run)
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"get lease", "create lease", "renew"}, s.take()); diff != "" {
@@ -285,6 +285,9 @@ func TestLease(t *testing.T) {
 		if calls := s.take(); len(calls) < 10 || len(calls) > 12 {
 			t.Errorf("%d renewals in 100 s: %v", len(calls), calls)
 		}
+		if resumed != 1 {
+			t.Errorf("resumed %d times, want once, when the lease was made", resumed)
+		}
 		s.mu.Lock()
 		s.lease = nil // the server was restarted: leases live in its memory
 		s.mu.Unlock()
@@ -292,6 +295,9 @@ func TestLease(t *testing.T) {
 		synctest.Wait()
 		if s.lease == nil || *s.lease.Spec.HolderIdentity != "pi" {
 			t.Errorf("the lease was not made anew: %v", s.take())
+		}
+		if resumed != 2 {
+			t.Errorf("resumed %d times, want 2: the server may take this node for lost", resumed)
 		}
 	})
 }
@@ -310,6 +316,11 @@ func TestNodeOnChangeOnly(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"get node", "create node", "node ready True"}, s.take()); diff != "" {
+			t.Error(diff)
+		}
+		node.Again()
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"get node", "node ready True"}, s.take()); diff != "" {
 			t.Error(diff)
 		}
 		mu.Lock()
