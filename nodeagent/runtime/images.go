@@ -134,11 +134,11 @@ var pullClasses = []struct {
 // normal is the reference in full, tag latest added. Ids of images pass as they
 // are.
 func normal(ref string) (string, error) {
+	if id := strings.TrimPrefix(ref, "sha256:"); len(id) == 64 && strings.Trim(id, "0123456789abcdef") == "" {
+		return id, nil
+	}
 	named, err := reference.ParseDockerRef(ref)
 	if err != nil {
-		if id := strings.TrimPrefix(ref, "sha256:"); len(id) == 64 && strings.Trim(id, "0123456789abcdef") == "" {
-			return id, nil
-		}
 		return "", fmt.Errorf("%w %q: %v", container.ErrInvalidImageName, ref, err)
 	}
 	return named.String(), nil
