@@ -1,6 +1,7 @@
 package network
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -150,6 +151,13 @@ func setBridge(n netapi.Node) error {
 	}
 	if link.Attrs().MTU != n.MTU {
 		if err := netlink.LinkSetMTU(link, n.MTU); err != nil {
+			return err
+		}
+	}
+	// Else the bridge has the lowest address of its ports, and pods lose their
+	// gateway for seconds when ports come and go.
+	if mac := hardwareAddr(n.Gateway()); !bytes.Equal(link.Attrs().HardwareAddr, mac) {
+		if err := netlink.LinkSetHardwareAddr(link, mac); err != nil {
 			return err
 		}
 	}
