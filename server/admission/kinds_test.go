@@ -115,6 +115,11 @@ func TestNode(t *testing.T) {
 	if !slices.Equal(n.Spec.PodCIDRs, []string{"10.100.1.0/24"}) || n.Status.Allocatable.Cpu().String() != "4" {
 		t.Errorf("got %+v", n)
 	}
+	admission.PrepareNode(n)
+	admission.PrepareNode(n)
+	if diff := cmp.Diff([]corev1.Taint{{Key: "node.kubernetes.io/not-ready", Effect: "NoSchedule"}}, n.Spec.Taints); diff != "" {
+		t.Errorf("taints (-want +got):\n%s", diff)
+	}
 	want(t, "fine", admission.ValidateNode(n))
 	bad := &corev1.Node{Spec: corev1.NodeSpec{
 		PodCIDR: "10.0.0.0/24", PodCIDRs: []string{"10.1.0.0/24", "x"},

@@ -24,6 +24,18 @@ func DefaultNode(n *corev1.Node) {
 	}
 }
 
+// PrepareNode keeps pods away from a new node until it has said that it is
+// ready, as Kubernetes does.
+func PrepareNode(n *corev1.Node) {
+	taint := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
+	for i := range n.Spec.Taints {
+		if n.Spec.Taints[i].MatchTaint(&taint) {
+			return
+		}
+	}
+	n.Spec.Taints = append(n.Spec.Taints, taint)
+}
+
 // PrepareNodeUpdate keeps the status, which its own subresource changes.
 func PrepareNodeUpdate(n, old *corev1.Node) { n.Status = old.Status }
 

@@ -28,6 +28,7 @@ func node() *objects.Kind {
 		},
 		Strategy: objects.Strategy{
 			Default:        on(admission.DefaultNode),
+			PrepareCreate:  on(admission.PrepareNode),
 			PrepareUpdate:  onBoth(admission.PrepareNodeUpdate),
 			Validate:       check(admission.ValidateNode),
 			ValidateUpdate: checkBoth(admission.ValidateNodeUpdate),
