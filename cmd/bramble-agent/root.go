@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"bramble.dev/bramble/nodeagent"
 	"bramble.dev/bramble/nodeagent/state"
@@ -62,6 +65,8 @@ func newRun() *cobra.Command {
 
 // run runs the agent until ctx ends.
 func run(ctx context.Context, cfg nodeagent.Config) error {
+	debug.SetGCPercent(50) // a board's memory is its pods'
+	quietClientGo(cfg.Log)
 	agent, err := nodeagent.New(cfg)
 	if errors.Is(err, state.ErrNotJoined) {
 		return hinted{fmt.Errorf("%w (looked in %s)", err, cfg.StateDir),
@@ -89,6 +94,14 @@ func run(ctx context.Context, cfg nodeagent.Config) error {
 		return nil
 	})
 	return group.Wait()
+}
+
+// quietClientGo has client-go's complaints of a server out of reach in our log,
+// where the tunnel has said it already, instead of on stderr.
+func quietClientGo(log *slog.Logger) {
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
+		func(_ context.Context, err error, message string, _ ...any) { log.Debug(message, "err", err) },
+	}
 }
 
 // checkUser refuses root and user namespaces: rootless Podman is a user's own,

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"bramble.dev/bramble/nodeagent"
+)
+
+func settingsOf(t *testing.T, args ...string) (nodeagent.Config, error) {
+	t.Helper()
+	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	addRunFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return readSettings(flags)
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestSettings(t *testing.T) {
+	path := write(t, "state-dir: /from/file\npause: /from/file\npatience: 7s\n")
+	t.Setenv("BRAMBLE_STATE_DIR", "/from/environment")
+	t.Setenv("BRAMBLE_PAUSE", "/from/environment")
+	cfg, err := settingsOf(t, "--config", path, "--pause", "/from/flag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.StateDir != "/from/environment" || cfg.PauseFile != "/from/flag" || cfg.Patience.String() != "7s" {
+		t.Errorf("settings: %+v", cfg)
+	}
+}
+
+func TestUnknownSettingIsAnError(t *testing.T) {
+	_, err := settingsOf(t, "--config", write(t, "state-dri: /x\n"))
+	var h hinted
+	if err == nil || !strings.Contains(err.Error(), `unknown setting "state-dri"`) || !errors.As(err, &h) || !strings.Contains(h.hint, "state-dir") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := settingsOf(t, "--config", "/nonexistent/agent.yaml"); err == nil {
+		t.Error("a file that was named and is missing is no error")
+	}
+	if _, err := settingsOf(t, "--log-level", "loud"); err == nil {
+		t.Error("a wrong level is no error")
+	}
+}
+
+func TestUserIsChecked(t *testing.T) {
+	host, inside := write(t, "         0          0 4294967295\n"), write(t, "0 1000 1\n1 100000 65536\n")
+	for _, c := range []struct {
+		uid   int
+		uids  string
+		words string
+	}{{0, host, "root"}, {1000, inside, "user namespace"}, {1000, host, ""}} {
+		err := checkUser(c.uid, c.uids)
+		var h hinted
+		if c.words == "" && err != nil || c.words != "" && (err == nil || !strings.Contains(err.Error(), c.words) || !errors.As(err, &h)) {
+			t.Errorf("uid %d: %v, want %q and a hint", c.uid, err, c.words)
+		}
+	}
+}
+
+// TestJoinKeepsItsKey: an answer that was lost must not make the node a stranger.
+func TestJoinKeepsItsKey(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	_, first, err := nodeKey(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, second, err := nodeKey(dir)
+	if err != nil || string(first) != string(second) {
+		t.Errorf("another key at the second try (%v)", err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "key.pem"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the key's mode: %v, %v", info, err)
+	}
+}
