@@ -102,9 +102,15 @@ func (s *Server) pinForWayOut() error {
 	return netns.Alias(s.files.node(), s.files.wayOutNetns())
 }
 
-func same(a, b string) bool {
-	var x, y unix.Stat_t
-	return unix.Stat(a, &x) == nil && unix.Stat(b, &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
+func same(a, b string) bool { return inode(a) == inode(b) }
+
+// inode identifies the namespace pinned at path, or is 0.
+func inode(path string) uint64 {
+	var st unix.Stat_t
+	if !netns.Pinned(path) || unix.Stat(path, &st) != nil {
+		return 0
+	}
+	return st.Ino // unique while any reference to the namespace lives
 }
 
 // remember records n in the runtime directory, where a reboot forgets it.
@@ -121,7 +127,7 @@ func (s *Server) remember(n netapi.Node) error {
 }
 
 // recall takes over the node's network from the process before us.
-func (s *Server) recall(ctx context.Context) error {
+func (s *Server) recall() error {
 	data, err := os.ReadFile(s.files.record())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

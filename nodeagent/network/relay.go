@@ -42,6 +42,7 @@ type relay struct {
 // relayPlace is where to listen.
 type relayPlace struct {
 	netns string
+	inode uint64 // of the namespace: the same path may become another one
 	addr  netip.Addr
 }
 
@@ -49,11 +50,15 @@ func newRelay(resolvConf string, log *slog.Logger) *relay {
 	return &relay{resolvConf: resolvConf, log: log, wake: make(chan struct{}, 1)}
 }
 
-// serve says where to listen, from now on.
+// serve says where to listen, from now on; the same again interrupts nothing.
 func (r *relay) serve(path string, addr netip.Addr) {
+	place := relayPlace{netns: path, inode: inode(path), addr: addr}
 	r.mu.Lock()
-	r.place = relayPlace{path, addr}
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	if r.place == place {
+		return
+	}
+	r.place = place
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -66,33 +71,37 @@ func (r *relay) run(ctx context.Context) error {
 		r.mu.Lock()
 		place := r.place
 		r.mu.Unlock()
-		var retry <-chan time.Time
-		served, cancel := context.WithCancel(ctx)
-		done := make(chan error, 1)
-		if place.addr.IsValid() {
-			go func() { done <- r.listen(served, place) }() // ends with served
-		} else {
-			done <- nil
-		}
+		here, cancel := context.WithCancel(ctx)
+		done := make(chan struct{})
+		go func() { // ends with cancel
+			defer close(done)
+			r.stay(here, place)
+		}()
 		select {
 		case <-ctx.Done():
 		case <-r.wake:
-		case err := <-done:
-			if err != nil {
-				r.log.Warn("DNS for pods is interrupted", "err", err)
-				retry = time.After(time.Second)
-			}
-			done <- nil
-			select {
-			case <-ctx.Done():
-			case <-r.wake:
-			case <-retry:
-			}
 		}
 		cancel()
 		<-done
 	}
 	return nil
+}
+
+// stay listens at place until ctx ends, again after each failure.
+func (r *relay) stay(ctx context.Context, place relayPlace) {
+	retry := time.NewTimer(0)
+	defer retry.Stop()
+	for place.addr.IsValid() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-retry.C:
+		}
+		if err := r.listen(ctx, place); err != nil {
+			r.log.Warn("DNS for pods is interrupted", "err", err)
+		}
+		retry.Reset(time.Second)
+	}
 }
 
 // listen serves at one place until ctx ends or a socket breaks.
@@ -105,7 +114,7 @@ func (r *relay) listen(ctx context.Context, place relayPlace) error {
 			return err
 		}
 		tcp, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
-		return errors.Join(err)
+		return err
 	})
 	if err != nil {
 		if udp != nil {

@@ -74,7 +74,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	defer lock.Close()
-	if err := s.recall(ctx); err != nil {
+	if err := s.recall(); err != nil {
 		s.config.Log.Error("cannot take the node's network over; the agent will set it up anew", "err", err)
 	}
 	listener, err := s.listen()
