@@ -169,6 +169,9 @@ func (p *Pods) send(ctx context.Context, uid string, e entry) {
 		if err == nil {
 			_, err = p.server.PatchPodStatus(ctx, e.pod.Namespace, e.pod.Name, patch)
 		}
+		if apierrors.IsNotFound(err) {
+			err = nil // there is nobody to tell
+		}
 		p.done(uid, e, e.status, err)
 		return
 	}
@@ -219,7 +222,7 @@ func (p *Pods) done(uid string, sent entry, status []byte, err error) {
 		return
 	}
 	switch {
-	case err == nil || absent(err):
+	case err == nil:
 		e.sent, e.failures, e.due = status, 0, time.Time{}
 	default:
 		e.failures++
@@ -228,8 +231,8 @@ func (p *Pods) done(uid string, sent entry, status []byte, err error) {
 	}
 }
 
-// absent reports whether the server has no such pod: none of the name, or
-// another of the name.
+// absent reports, of a deletion, whether the server has no such pod: none of the
+// name, or another of the name, which the precondition saves.
 func absent(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }
