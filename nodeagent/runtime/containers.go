@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/containers/podman/v5/pkg/domain/entities/types"
-
 	"bramble.dev/bramble/nodeagent/container"
 )
 
@@ -30,7 +28,7 @@ func (r *Runtime) CreateContainer(ctx context.Context, spec container.Spec) (id 
 			return "", err
 		}
 	}
-	var made types.ContainerCreateResponse
+	var made struct{ ID string }
 	create := request{method: http.MethodPost, endpoint: "/containers/create", body: generator(spec, message)}
 	err = r.call(ctx, create, &made)
 	if err == nil || !isConflict(err) {

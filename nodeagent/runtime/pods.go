@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/containers/podman/v5/pkg/domain/entities/types"
 	"github.com/containers/podman/v5/pkg/specgen"
 
 	"bramble.dev/bramble/nodeagent/container"
@@ -97,14 +96,17 @@ func (r *Runtime) List(ctx context.Context) ([]container.Pod, error) {
 	}
 	r.forgetExits(ids)
 	// Pods without an infra container, left by a kill, show up here only.
-	var reports []types.ListPodsReport
+	var reports []struct {
+		ID     string `json:"Id"`
+		Labels map[string]string
+	}
 	q := request{method: http.MethodGet, endpoint: "/pods/json", query: filters("label", LabelPodUID)}
 	if err := r.call(ctx, q, &reports); err != nil {
 		return nil, fmt.Errorf("cannot list pods: %w", err)
 	}
 	for _, p := range reports {
 		if uid := p.Labels[LabelPodUID]; pods[uid] == nil {
-			pods[uid] = podOf(p.Id, p.Labels)
+			pods[uid] = podOf(p.ID, p.Labels)
 		}
 	}
 	all := make([]container.Pod, 0, len(pods))
@@ -117,15 +119,15 @@ func (r *Runtime) List(ctx context.Context) ([]container.Pod, error) {
 
 // list returns the pods of the containers with a label, and those containers' ids.
 func (r *Runtime) list(ctx context.Context, label string) (map[string]*container.Pod, []string, error) {
-	var listed []types.ListContainer
+	var all []listed
 	q := request{method: http.MethodGet, endpoint: "/containers/json", query: filters("label", label)}
 	q.query.Set("all", "true")
-	if err := r.call(ctx, q, &listed); err != nil {
+	if err := r.call(ctx, q, &all); err != nil {
 		return nil, nil, err
 	}
 	pods := map[string]*container.Pod{}
 	var ids []string
-	for _, c := range listed {
+	for _, c := range all {
 		ids = append(ids, c.ID)
 		uid := c.Labels[LabelPodUID]
 		p := pods[uid]

@@ -8,10 +8,22 @@ import (
 	"time"
 
 	"github.com/containers/podman/v5/libpod/define"
-	"github.com/containers/podman/v5/pkg/domain/entities/types"
 
 	"bramble.dev/bramble/nodeagent/container"
 )
+
+// listed is what we read of a container in Podman's list. Podman's own type
+// (pkg/domain/entities/types) would bring half of Podman into the agent.
+type listed struct {
+	ID, ImageID, Pod string
+	State            string
+	IsInfra          bool
+	Labels           map[string]string
+	Created          time.Time
+	StartedAt        int64 // seconds of Unix time
+	ExitCode         int32
+	Pid              int
+}
 
 // exit is what the list does not say of a container that has ended. It is kept:
 // an inspect costs as much as a list.
@@ -24,7 +36,7 @@ type exit struct {
 }
 
 // state is the container as listed, looked up more closely when it has ended.
-func (r *Runtime) state(ctx context.Context, c types.ListContainer) (container.State, error) {
+func (r *Runtime) state(ctx context.Context, c listed) (container.State, error) {
 	restarts, _ := strconv.Atoi(c.Labels[LabelRestarts])
 	s := container.State{
 		ID: c.ID, PodUID: c.Labels[LabelPodUID], Name: c.Labels[LabelContainer], Restarts: restarts,
@@ -44,7 +56,7 @@ func (r *Runtime) state(ctx context.Context, c types.ListContainer) (container.S
 	return s, nil
 }
 
-func (r *Runtime) exit(ctx context.Context, c types.ListContainer) (exit, error) {
+func (r *Runtime) exit(ctx context.Context, c listed) (exit, error) {
 	r.mu.Lock()
 	e, ok := r.exits[c.ID]
 	r.mu.Unlock()
