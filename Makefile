@@ -2,10 +2,11 @@
 
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 DATE       := $(shell git log -1 --format=%cI 2>/dev/null || date -u +%Y-%m-%dT%H:%M:%SZ)
+export GOFLAGS := -trimpath $(GOFLAGS)
 GO         ?= go
 LDFLAGS    := -s -w -X bramble.dev/bramble/server/api.BuildVersion=$(VERSION) -X bramble.dev/bramble/server/api.BuildDate=$(DATE)
-BUILD      := $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/
-AGENT_TAGS := remote,containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper
+BUILD      := $(GO) build -ldflags '$(LDFLAGS)' -o bin/
+AGENT_TAGS := remote,containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper,grpcnotrace
 CNI        := github.com/containernetworking/plugins/plugins
 TOOL       := $(GO) tool -modfile=packaging/tools.mod
 ROOT       := $(shell [ "$$(id -u)" = 0 ] || echo sudo env PATH="$$PATH" HOME="$$HOME")
@@ -59,7 +60,7 @@ bench: deps build ## the figures of docs/benchmarks.md
 	@CGO_ENABLED=0 $(ROOT) $(GO) run ./test/bench
 
 bin/kubectl: ## stock kubectl for the tests, from Kubernetes' own package
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2' -o bin/ ./test/kubectl
+	CGO_ENABLED=0 $(GO) build -ldflags '-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2' -o bin/ ./test/kubectl
 
 generate: ## the OpenAPI documents, after a change of the API's types
 	$(GO) generate ./server/openapi
