@@ -86,11 +86,12 @@ func (o Observed) waits(name string) bool {
 
 // lost reports whether a container was cut off while it ran, as by a power cut:
 // the engine then has it as created (Podman 4) or as exited without an end
-// (Podman 5).
+// (Podman 5). An end before the start is none of that: Podman notes the start
+// only after it, so that a quick container seems to end first.
 func lost(c container.State) bool {
 	if c.StartedAt.IsZero() {
 		return false
 	}
 	return c.Phase == container.Created && c.Error == "" ||
-		c.Phase == container.Exited && c.FinishedAt.Before(c.StartedAt)
+		c.Phase == container.Exited && c.FinishedAt.IsZero()
 }

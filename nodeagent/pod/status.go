@@ -153,6 +153,9 @@ func terminated(c container.State) *corev1.ContainerStateTerminated {
 		FinishedAt:  metav1.NewTime(c.FinishedAt),
 		ContainerID: containerID(c),
 	}
+	if t.FinishedAt.Before(&t.StartedAt) {
+		t.FinishedAt = t.StartedAt
+	}
 	switch {
 	case lost(c):
 		t.ExitCode, t.Reason = exitUnknown, ReasonStatusUnknown

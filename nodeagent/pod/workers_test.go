@@ -420,3 +420,23 @@ func TestChangedContainerIsReplaced(t *testing.T) {
 		}
 	})
 }
+
+// TestQuickContainer ends before Podman has noted its start.
+func TestQuickContainer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, n := newEngine(), newNode()
+		w, stop := agent(t, e, n)
+		defer stop()
+		w.Set(wanted(restart(corev1.RestartPolicyNever)))
+		synctest.Wait()
+		e.mu.Lock()
+		c := &e.pods[uid].Containers[0]
+		c.Phase, c.FinishedAt = container.Exited, c.StartedAt.Add(-time.Millisecond)
+		e.mu.Unlock()
+		w.Nudge(uid)
+		synctest.Wait()
+		if st := n.last(uid); st.Phase != corev1.PodSucceeded || st.ContainerStatuses[0].State.Terminated.Reason != pod.ReasonCompleted {
+			t.Errorf("status: %+v", st)
+		}
+	})
+}
