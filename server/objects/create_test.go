@@ -28,7 +28,7 @@ func TestCreateFillsMetadata(t *testing.T) {
 	if got.Spec.RestartPolicy != corev1.RestartPolicyAlways || got.Status.Phase != corev1.PodPending {
 		t.Errorf("no defaults: %+v", got)
 	}
-	if len(got.ManagedFields) != 1 || got.ManagedFields[0].Manager != "test" || strings.Contains(string(got.ManagedFields[0].FieldsV1.Raw), "resourceVersion") {
+	if len(got.ManagedFields) != 1 || got.ManagedFields[0].Manager != "test" || strings.Contains(got.ManagedFields[0].FieldsV1.GetRawString(), "resourceVersion") {
 		t.Errorf("managedFields are %+v", got.ManagedFields)
 	}
 	read, err := r.Get(t.Context(), pods, "default", "a")

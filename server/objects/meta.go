@@ -90,7 +90,7 @@ func checkIdentity(k *Kind, obj, old Object) error {
 func checkUID[T ~string](k *Kind, want T, old Object) error {
 	if want != "" && string(want) != string(old.GetUID()) {
 		return conflict(k, old.GetName(),
-			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", want, old.GetUID()))
+			fmt.Errorf("the precondition names UID %v, the object has %v", want, old.GetUID()))
 	}
 	return nil
 }

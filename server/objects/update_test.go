@@ -94,7 +94,7 @@ func TestSubresources(t *testing.T) {
 	if got.Status.Phase != corev1.PodRunning || got.Spec.NodeName != "" || got.Labels != nil || got.Generation != 1 {
 		t.Errorf("status made %+v", got)
 	}
-	if m := got.ManagedFields[1]; m.Subresource != "status" || strings.Contains(string(m.FieldsV1.Raw), "spec") {
+	if m := got.ManagedFields[1]; m.Subresource != "status" || strings.Contains(m.FieldsV1.GetRawString(), "spec") {
 		t.Errorf("status is managed as %+v", m)
 	}
 	got = decode[corev1.Pod](t, update(t, r, pods, "binding", "a", func(p *corev1.Pod) { p.Spec.NodeName = "n" }))

@@ -108,7 +108,7 @@ func deleteQuery(q url.Values) (metav1.DeleteOptions, error) {
 	}
 	if text := q.Get("orphanDependents"); text != "" {
 		orphan := isTrue(text)
-		opts.OrphanDependents = &orphan
+		opts.OrphanDependents = &orphan //lint:ignore SA1019 old clients send it
 	}
 	uid, rev := types.UID(q.Get("preconditions.uid")), q.Get("preconditions.resourceVersion")
 	if uid != "" || rev != "" {

@@ -131,7 +131,7 @@ func TestServerKilledAndBack(t *testing.T) {
 	if _, err := get(t, c, "http://bramble-server/"); !errors.Is(err, tunnel.ErrNotConnected) {
 		t.Errorf("request without a server: %v, want ErrNotConnected", err)
 	}
-	s = listen(t, ca, s.address, nil, http.HandlerFunc(whoami))
+	listen(t, ca, s.address, nil, http.HandlerFunc(whoami))
 	eventually(t, "connected again", d.Connected)
 	if _, err := get(t, c, "http://bramble-server/"); err != nil {
 		t.Error(err)
