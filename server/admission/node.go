@@ -53,7 +53,8 @@ func ValidateNode(n *corev1.Node) field.ErrorList {
 	if len(n.Spec.PodCIDRs) > 2 {
 		errs = append(errs, field.TooMany(cidrs, len(n.Spec.PodCIDRs), 2))
 	}
-	if n.Spec.ConfigSource != nil { //lint:ignore SA1019 a client may still send it
+	//lint:ignore SA1019 a client may still send it
+	if n.Spec.ConfigSource != nil {
 		errs = append(errs, field.Forbidden(spec.Child("configSource"), "configSource may not be set"))
 	}
 	return append(errs, validateNodeResources(n)...)

@@ -3,6 +3,7 @@ package objects
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -75,8 +76,8 @@ func checkPreconditions(k *Kind, p *metav1.Preconditions, old Object) error {
 		}
 	}
 	if p.ResourceVersion != nil && *p.ResourceVersion != old.GetResourceVersion() {
-		return conflict(k, old.GetName(), errors.New("Precondition failed: ResourceVersion in precondition: "+
-			*p.ResourceVersion+", ResourceVersion in object meta: "+old.GetResourceVersion()))
+		return conflict(k, old.GetName(), fmt.Errorf("the precondition names resourceVersion %s, the object has %s",
+			*p.ResourceVersion, old.GetResourceVersion()))
 	}
 	return nil
 }

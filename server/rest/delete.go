@@ -108,7 +108,8 @@ func deleteQuery(q url.Values) (metav1.DeleteOptions, error) {
 	}
 	if text := q.Get("orphanDependents"); text != "" {
 		orphan := isTrue(text)
-		opts.OrphanDependents = &orphan //lint:ignore SA1019 old clients send it
+		//lint:ignore SA1019 old clients send it
+		opts.OrphanDependents = &orphan
 	}
 	uid, rev := types.UID(q.Get("preconditions.uid")), q.Get("preconditions.resourceVersion")
 	if uid != "" || rev != "" {
