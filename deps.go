@@ -4,9 +4,8 @@ package bramble
 
 import (
 	_ "github.com/containernetworking/cni/libcni"
-	_ "github.com/containernetworking/plugins/plugins/ipam/host-local"
+	_ "github.com/containernetworking/plugins/plugins/ipam/static"
 	_ "github.com/containernetworking/plugins/plugins/main/bridge"
-	_ "github.com/containernetworking/plugins/plugins/main/loopback"
 	_ "github.com/containers/podman/v5/libpod/define"
 	_ "github.com/containers/podman/v5/pkg/bindings"
 	_ "github.com/containers/podman/v5/pkg/domain/entities/types"
@@ -14,6 +13,7 @@ import (
 	_ "github.com/coreos/go-systemd/v22/activation"
 	_ "github.com/coreos/go-systemd/v22/daemon"
 	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/google/nftables"
 	_ "github.com/hashicorp/yamux"
 	_ "github.com/mattn/go-sqlite3"
 	_ "github.com/prometheus/client_golang/prometheus"
