@@ -22,8 +22,7 @@ func TestKubectl(t *testing.T) {
 	s.StartNode(t, "shelf")
 	for version, program := range kubectls(t) {
 		t.Run(version, func(t *testing.T) {
-			namespace := "k-" + regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(version, "-")
-			s.Must("create", "namespace", namespace)
+			prefix := regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(version, "-")
 			bin := t.TempDir()
 			if err := os.Symlink(program, filepath.Join(bin, "kubectl")); err != nil {
 				t.Fatal(err)
@@ -31,13 +30,12 @@ func TestKubectl(t *testing.T) {
 			testscript.Run(t, testscript.Params{
 				Dir: "testdata/kubectl",
 				Setup: func(env *testscript.Env) error {
-					script := filepath.Base(env.WorkDir)
+					namespace := prefix + "-" + filepath.Base(env.WorkDir)
+					s.Must("create", "namespace", namespace)
 					env.Setenv("PATH", bin+":/usr/bin:/bin")
 					env.Setenv("KUBECONFIG", s.Kubeconfig)
 					env.Setenv("HOME", env.WorkDir)
 					env.Setenv("NS", namespace)
-					env.Setenv("SCRIPT", script)
-					env.Setenv("IMAGE", cluster.TestImage)
 					return nil
 				},
 			})
@@ -56,7 +54,7 @@ func kubectls(t *testing.T) map[string]string {
 		patterns = append(patterns, filepath.Join(dir, "kubectl*"))
 	}
 	found := map[string]string{"edgectl": filepath.Join(bin, "edgectl")}
-	version := regexp.MustCompile(`Client Version: (v\d+\.\d+\.\d+\S*)`)
+	version := regexp.MustCompile(`Client Version: (?:version.Info.*GitVersion:")?(v\d+\.\d+\.\d+[^\s"]*)`)
 	for _, pattern := range patterns {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
