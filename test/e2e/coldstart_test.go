@@ -39,9 +39,9 @@ func TestColdStartWithoutServer(t *testing.T) {
 	began := time.Now()
 	n.Start()
 	eventually(t, 30*time.Second, func() string {
-		out, err := n.Podman(t.Context(), "ps", "--filter", "label=edge.bramble.dev/container", "--format", "{{.Names}} {{.State}}")
-		if running := strings.Count(out, "running"); running != pods || err != nil {
-			return fmt.Sprintf("%d of %d containers run (%v)", running, pods, err)
+		out, err := n.Podman(t.Context(), "ps", "--filter", "label=edge.bramble.dev/container", "--format", "{{.Names}} {{.Status}}")
+		if running := strings.Count(out, " Up "); running != pods || err != nil {
+			return fmt.Sprintf("%d of %d containers run (%v):\n%s", running, pods, err, out)
 		}
 		return ""
 	})
