@@ -23,7 +23,7 @@ help: ## list these targets
 build: ## build all programs into bin/
 	CGO_ENABLED=1 $(BUILD) ./cmd/bramble-server
 	CGO_ENABLED=0 $(BUILD) -tags $(AGENT_TAGS) ./cmd/bramble-agent ./cmd/bramble-network
-	CGO_ENABLED=0 $(BUILD)cni/ $(CNI)/main/bridge $(CNI)/ipam/static
+	CGO_ENABLED=0 $(BUILD)cni/ -modfile=packaging/tools.mod $(CNI)/main/bridge $(CNI)/ipam/static
 	CGO_ENABLED=0 $(BUILD) ./cmd/edgectl
 	$(MAKE) --no-print-directory -C packaging/pause OUT=$(CURDIR)/bin/pause
 
