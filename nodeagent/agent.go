@@ -106,7 +106,7 @@ func (a *Agent) makeWorkers() {
 		Volumes: volume.New(volume.Config{
 			Dir: filepath.Join(a.cfg.StateDir, "volumes"), RuntimeDir: a.cfg.own("volumes"), Log: a.log,
 		}),
-		Source:   &source{server: a.client, connected: a.dialer.Connected, record: a.record, log: a.log},
+		Source:   &source{server: a.client, connected: a.dialer.Connected, known: a.knowsEpoch, record: a.record, log: a.log},
 		Reporter: &reporter{pods: a.pods, events: a.events, desires: a.desires},
 		HostIP:   a.health.address,
 		Resolver: a.resolver,
@@ -127,7 +127,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
 		a.dialer.Run, a.watchPods, a.lease.Run, a.node.Run, a.pods.Run, a.events.Run,
-		a.identity.run, a.runEngine, a.watchEngine, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.runPods,
+		a.identity.run, a.runEngine, a.watchEngine, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.mendRecord, a.runPods,
 	} {
 		group.Go(func() error { return part(ctx) })
 	}

@@ -110,6 +110,7 @@ func (d *desires) Replace(list []any, _ string) error {
 		}
 	} else {
 		d.log.Error("the server's database is not the one that this node knows (a restored backup, or another cluster): nothing is deleted until that is confirmed")
+		d.wantRecord() // what this node knows of goes on, and comes back
 	}
 	if !d.heard {
 		d.heard = true
@@ -191,11 +192,19 @@ func (d *desires) restore() {
 	if d.heard {
 		return
 	}
+	d.log.Info("the server is not in reach: running the pods of the local record", "pods", d.wantRecord())
+}
+
+// wantRecord makes those of the record's pods wanted that are not yet, and
+// returns how many the record has; the caller holds d.mu.
+func (d *desires) wantRecord() int {
 	pods := d.record.Pods()
 	for _, kept := range pods {
-		d.want(pod.Desired{Pod: kept.Pod, Address: kept.Address}, kept.Failover)
+		if d.current[string(kept.Pod.UID)].Pod == nil {
+			d.want(pod.Desired{Pod: kept.Pod, Address: kept.Address}, kept.Failover)
+		}
 	}
-	d.log.Info("the server is not in reach: running the pods of the local record", "pods", len(pods))
+	return len(pods)
 }
 
 // lease lets exclusive pods start: the server has renewed this node's lease

@@ -133,6 +133,19 @@ func TestUnknownEpochDeletesNothing(t *testing.T) {
 	}
 }
 
+// TestUnknownEpochRestores: a board that finds another database after a power
+// cut runs what it ran.
+func TestUnknownEpochRestores(t *testing.T) {
+	b := newBed(t)
+	b.replace(t, "a")
+	b = openBed(t, b.dir)
+	b.known = false
+	b.replace(t, "new")
+	if diff := cmp.Diff([]string{"a", "new"}, b.hands.uids()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestRestoreWithoutServer(t *testing.T) {
 	b := newBed(t)
 	exclusive := podOf("x")

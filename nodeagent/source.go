@@ -21,10 +21,12 @@ type objectServer interface {
 }
 
 // source gives pods their ConfigMaps and Secrets: the server's, which are then
-// recorded, or the record's where the server is away.
+// recorded, or the record's where the server is away, ails, or has another
+// database than the one that this node knows.
 type source struct {
 	server    objectServer
 	connected func() bool
+	known     func() bool // the server's epoch is the one known
 	record    *state.Record
 	log       *slog.Logger
 }
@@ -55,7 +57,7 @@ func fetch[T any](ctx context.Context, s *source, kind, namespace, name string,
 			return object, nil
 		}
 	}
-	if _, answered := err.(apierrors.APIStatus); answered { // NotFound among them
+	if apierrors.IsNotFound(err) && s.known() {
 		return nil, fmt.Errorf("cannot get %s %s/%s: %w", kind, namespace, name, err)
 	}
 	if object := kept(namespace, name); object != nil {

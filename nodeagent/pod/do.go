@@ -46,7 +46,7 @@ func (w *worker) doAll(ctx context.Context, d Desired, steps []Step) error {
 // stopAll stops containers side by side, and then takes the other steps in the
 // next turn.
 func (w *worker) stopAll(ctx context.Context, d Desired, steps []Step) error {
-	ctx, release := w.interruptible(ctx)
+	ctx, release := w.interruptible(ctx, d)
 	defer release()
 	errs := make([]error, len(steps))
 	var group sync.WaitGroup
@@ -65,11 +65,15 @@ func (w *worker) stopAll(ctx context.Context, d Desired, steps []Step) error {
 	return err
 }
 
-// interruptible returns a context that ends when what is desired changes.
-func (w *worker) interruptible(ctx context.Context) (context.Context, func()) {
+// interruptible returns a context that ends when what is desired now overtakes
+// d, by which the step was planned.
+func (w *worker) interruptible(ctx context.Context, d Desired) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	w.mu.Lock()
 	w.interrupt = cancel
+	if overtakes(d, w.desired) {
+		cancel()
+	}
 	w.mu.Unlock()
 	return ctx, func() {
 		w.mu.Lock()
@@ -84,7 +88,7 @@ func (w *worker) do(ctx context.Context, d Desired, step Step) error {
 	cfg := &w.set.cfg
 	if step.interruptible() {
 		var release func()
-		ctx, release = w.interruptible(ctx)
+		ctx, release = w.interruptible(ctx, d)
 		defer release()
 	}
 	switch step.Action {

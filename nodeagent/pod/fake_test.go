@@ -25,6 +25,7 @@ type engine struct {
 	doubles int             // times that two incarnations of a container ran at once
 	images  map[string]bool // on the node
 	pulls   []time.Time
+	takes   time.Duration // of a pull
 	starts  map[string][]time.Time // by container name
 	down    bool                   // the service does not answer
 	badCmd  map[string]bool        // containers that cannot be started
@@ -197,13 +198,22 @@ func (e *engine) Image(_ context.Context, ref string) (container.Image, bool, er
 	return container.Image{ID: "sha256:" + ref}, e.images[ref], nil
 }
 
-func (e *engine) Pull(_ context.Context, ref string) (container.Image, error) {
+func (e *engine) Pull(ctx context.Context, ref string) (container.Image, error) {
 	unlock, err := e.lock()
 	if err != nil {
 		return container.Image{}, err
 	}
-	defer unlock()
 	e.pulls = append(e.pulls, time.Now())
+	unlock()
+	select {
+	case <-ctx.Done():
+		return container.Image{}, ctx.Err()
+	case <-time.After(e.takes):
+	}
+	if unlock, err = e.lock(); err != nil {
+		return container.Image{}, err
+	}
+	defer unlock()
 	if !e.images[ref] {
 		return container.Image{}, container.ErrImageNotFound
 	}

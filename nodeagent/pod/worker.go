@@ -43,10 +43,25 @@ type worker struct {
 func (w *worker) want(d Desired) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.desired = d
-	if w.interrupt != nil {
+	if w.interrupt != nil && overtakes(w.desired, d) {
 		w.interrupt()
 	}
+	w.desired = d
+}
+
+// overtakes reports whether what is desired now makes a pull or a stop under
+// way pointless: the pod leaves, or leaves sooner, or is over, or is made of
+// something else. A label is no reason to begin a pull anew.
+func overtakes(before, now Desired) bool {
+	if before.leaving() != now.leaving() || (before.Pod == nil) != (now.Pod == nil) {
+		return true
+	}
+	if now.Pod == nil {
+		return false
+	}
+	return graceSeconds(before.Pod) != graceSeconds(now.Pod) ||
+		terminal(before.Pod.Status.Phase) != terminal(now.Pod.Status.Phase) ||
+		!slices.EqualFunc(before.Pod.Spec.Containers, now.Pod.Spec.Containers, func(a, b corev1.Container) bool { return Hash(&a) == Hash(&b) })
 }
 
 func (w *worker) refresh() {

@@ -28,6 +28,8 @@ type Record struct {
 	facts Facts
 	pods  map[string]*Pod // by uid; values are replaced, never changed
 	last  netip.Addr      // the address allotted last
+	// unwritten are the uids of pods whose file is older than what pods has.
+	unwritten map[string]bool
 }
 
 // Open reads the record in dir; ErrNotJoined when there is none. What is corrupt
@@ -36,7 +38,7 @@ func Open(dir string, log *slog.Logger) (*Record, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "pods"), 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the state directory: %w", err)
 	}
-	r := &Record{dir: dir, log: log, pods: map[string]*Pod{}}
+	r := &Record{dir: dir, log: log, pods: map[string]*Pod{}, unwritten: map[string]bool{}}
 	err := readJSON(filepath.Join(dir, "node.json"), &r.facts)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -66,13 +68,10 @@ func (r *Record) readPods() error {
 			continue
 		}
 		pod, err := readPod(path, uid)
-		if errors.Is(err, errCorrupt) {
+		if err != nil { // one bad sector must not keep the other pods down
 			aside, asideErr := setAside(path)
-			r.log.Error("a pod's record is corrupt and was set aside; the server still has the pod", "file", aside, "err", errors.Join(err, asideErr))
+			r.log.Error("a pod's record cannot be read and was set aside; the server still has the pod", "file", aside, "err", errors.Join(err, asideErr))
 			continue
-		}
-		if err != nil {
-			return fmt.Errorf("cannot read a pod's record: %w", err)
 		}
 		r.pods[uid] = pod
 	}
@@ -136,7 +135,9 @@ func (r *Record) Pod(uid string) *Pod {
 
 // Keep records a pod, allotting its address when it is new, and returns the
 // record. The objects that it uses are kept from before. It writes only what
-// changed. A node without a free address returns ErrNoAddress.
+// changed. A node without a free address returns ErrNoAddress and no record;
+// with any other error the record holds until the process ends, and Mend tries to
+// write it again.
 func (r *Record) Keep(pod *corev1.Pod) (*Pod, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,17 +174,33 @@ func (r *Record) Condemn(uid string) error {
 	return r.write(&next)
 }
 
-// write records a pod; the caller holds r.mu.
+// write records a pod, in memory also where the disk refuses it: its address is
+// its own from then on. The caller holds r.mu.
 func (r *Record) write(pod *Pod) error {
+	uid := string(pod.Pod.UID)
+	r.pods[uid] = pod
 	data, err := json.Marshal(pod)
 	if err != nil {
 		return fmt.Errorf("cannot encode the record of a pod: %w", err)
 	}
-	uid := string(pod.Pod.UID)
+	r.unwritten[uid] = true
 	if err := writeFile(r.path(uid), data); err != nil {
 		return err
 	}
-	r.pods[uid] = pod
+	delete(r.unwritten, uid)
+	return nil
+}
+
+// Mend writes what the disk refused before. It does nothing when there is
+// nothing of the kind.
+func (r *Record) Mend() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for uid := range r.unwritten {
+		if err := r.write(r.pods[uid]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -195,6 +212,7 @@ func (r *Record) Drop(uid string) error {
 		return err
 	}
 	delete(r.pods, uid)
+	delete(r.unwritten, uid)
 	return nil
 }
 

@@ -159,6 +159,56 @@ func TestCorruptFileIsSetAside(t *testing.T) {
 	}
 }
 
+// TestUnreadableFileIsSetAside: a file that is there and cannot be read, as in a
+// bad sector, keeps no other pod down.
+func TestUnreadableFileIsSetAside(t *testing.T) {
+	dir := joined(t, "10.100.3.0/24")
+	if _, err := open(t, dir).Keep(newPod("b")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "pods", "a.json"), 0o700); err != nil { // reading it is EISDIR
+		t.Fatal(err)
+	}
+	if pods := open(t, dir).Pods(); len(pods) != 1 || pods[0].Pod.UID != "b" {
+		t.Errorf("pods: %v", pods)
+	}
+}
+
+// TestDiskRefuses: a pod that cannot be written has one address all the same,
+// nobody else gets it, and it is written when there is room again.
+func TestDiskRefuses(t *testing.T) {
+	dir := joined(t, "10.100.3.0/24")
+	r := open(t, dir)
+	pods := filepath.Join(dir, "pods")
+	if err := os.Rename(pods, pods+".away"); err != nil {
+		t.Fatal(err)
+	}
+	first, err := r.Keep(newPod("a"))
+	if err == nil || first == nil {
+		t.Fatalf("Keep: %v, %v; want a record and an error", first, err)
+	}
+	again, _ := r.Keep(newPod("a"))
+	other, _ := r.Keep(newPod("b"))
+	if again.Address != first.Address || other.Address == first.Address {
+		t.Errorf("a had %s and has %s; b has %s", first.Address, again.Address, other.Address)
+	}
+	if err := r.Mend(); err == nil {
+		t.Error("mended without a disk")
+	}
+	if err := r.Drop("b"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := os.Rename(pods+".away", pods); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Mend(); err != nil {
+		t.Fatal(err)
+	}
+	if got := open(t, dir).Pod("a"); got == nil || got.Address != first.Address {
+		t.Errorf("after the disk is back: %+v, want address %s", got, first.Address)
+	}
+}
+
 func TestFilesAreTheOwnersAlone(t *testing.T) {
 	dir := joined(t, "10.100.3.0/24")
 	if _, err := open(t, dir).Keep(newPod("a")); err != nil {
