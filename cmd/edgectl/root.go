@@ -13,7 +13,7 @@ import (
 // name is what this program is called in every text that a user sees.
 const name = "edgectl"
 
-const about = `edgectl controls a Bramble cluster. It has all of kubectl's commands, and beside them:
+const about = `edgectl controls a Bramble cluster. It has all commands of kubectl, and beside them:
 
   token    Make and print the command that joins a node
   why      Say why a pod is where it is, or why it waits
@@ -36,8 +36,8 @@ func newRoot(streams genericiooptions.IOStreams, args []string) *cobra.Command {
 		}
 	}
 	root.AddCommand(newToken(flags, streams), newWhy(flags, streams), newVersion(flags, streams))
-	rewordTree(root)
 	root.Long = about
+	rewordWhenShown(root, args)
 	runPlugin(root, args, streams)
 	return root
 }
@@ -72,11 +72,29 @@ func reword(text string) string {
 	return kubectlWord.ReplaceAllString(kubectlWord.ReplaceAllString(text, once), once)
 }
 
-func rewordTree(c *cobra.Command) {
-	for _, text := range []*string{&c.Short, &c.Long, &c.Example, &c.Deprecated} {
-		*text = reword(*text)
+// rewordWhenShown rewords the tree when it is to be read, in help, usage or
+// completion: to do so at each call would take longer than many a command.
+func rewordWhenShown(root *cobra.Command, args []string) {
+	if len(args) > 1 && (args[1] == cobra.ShellCompRequestCmd || args[1] == "completion") {
+		rewordTree(root.Commands()...)
+		return
 	}
-	for _, child := range c.Commands() {
-		rewordTree(child)
+	help, usage := root.HelpFunc(), root.UsageFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		rewordTree(c.Root().Commands()...)
+		help(c, args)
+	})
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		rewordTree(c.Root().Commands()...)
+		return usage(c)
+	})
+}
+
+func rewordTree(commands ...*cobra.Command) {
+	for _, c := range commands {
+		for _, text := range []*string{&c.Short, &c.Long, &c.Example, &c.Deprecated} {
+			*text = reword(*text)
+		}
+		rewordTree(c.Commands()...)
 	}
 }
