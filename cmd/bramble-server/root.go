@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,6 +53,7 @@ func newRoot() *cobra.Command {
 
 // run serves until ctx ends.
 func run(ctx context.Context, s settings) error {
+	debug.SetGCPercent(50) // a board's memory is its pods'
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.level}))
 	listeners, err := systemd.Listeners()
 	if err != nil {

@@ -33,7 +33,7 @@ func TestIdleNode(t *testing.T) {
 	for _, name := range shown {
 		if pid := named[name]; pid != 0 {
 			u := read(t, pid)
-			figure(t, fmt.Sprintf("%s, resident with %d pods (%.1f MB of it anonymous)", name, pods, u.anonMB), u.rssMB, budgets[name], "MB")
+			figure(t, fmt.Sprintf("%s, resident with %d pods (%.1f MiB of it anonymous)", name, pods, u.anonMiB), u.rssMiB, budgets[name], "MiB")
 		}
 	}
 

@@ -12,8 +12,8 @@ import (
 
 // usage is what a process has used, from /proc/PID/{status,io,stat} (proc(5)).
 type usage struct {
-	rssMB     float64 // resident set, 10^6 bytes
-	anonMB    float64 // of it anonymous
+	rssMiB    float64 // resident set
+	anonMiB   float64 // of it anonymous
 	writtenKB float64 // caused to be written to storage, 10^3 bytes
 	cpu       time.Duration
 }
@@ -43,7 +43,7 @@ func read(t *testing.T, pid int) usage {
 	user, _ := strconv.ParseFloat(after[11], 64)
 	system, _ := strconv.ParseFloat(after[12], 64)
 	return usage{
-		rssMB: status["VmRSS"] * 1024 / 1e6, anonMB: status["RssAnon"] * 1024 / 1e6,
+		rssMiB: status["VmRSS"] / 1024, anonMiB: status["RssAnon"] / 1024,
 		writtenKB: io["write_bytes"] / 1e3,
 		cpu:       time.Duration((user + system) * float64(time.Second) / 100), // USER_HZ
 	}

@@ -25,7 +25,7 @@ func TestBinaries(t *testing.T) {
 // TestServerStart measures an empty server: start to ready, and its memory.
 func TestServerStart(t *testing.T) {
 	s := cluster.StartServer(t)
-	figure(t, "server, resident at start", read(t, s.PID()).rssMB, 30, "MB")
+	figure(t, "server, resident at start", read(t, s.PID()).rssMiB, 30, "MiB")
 	var starts []time.Duration
 	for range 11 {
 		s.Stop()

@@ -50,5 +50,5 @@ func TestWrites(t *testing.T) {
 		figure(t, fmt.Sprintf("written for a change of 2.5 kB, %d writers", writers), written/changes, 0, "kB")
 		figure(t, fmt.Sprintf("changes a second through the API, %d writers", writers), changes/took.Seconds(), 0, "/s")
 	}
-	figure(t, "server, resident after 1,000 objects and 5,000 writes", read(t, s.PID()).rssMB, 48, "MB")
+	figure(t, "server, resident after 1,000 objects and 5,000 writes", read(t, s.PID()).rssMiB, 48, "MiB")
 }
