@@ -167,22 +167,3 @@ func podChange(e store.Entry, gone bool) (auth.PodChange, error) {
 	}
 	return c, nil
 }
-
-// createNamespaces makes the namespaces that Kubernetes always has.
-func createNamespaces(ctx context.Context, registry *objects.Registry) error {
-	kind, ok := registry.Kind("", "namespaces")
-	if !ok {
-		return errors.New("cannot create the default namespaces: the kind is not served")
-	}
-	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
-		if _, err := registry.Get(ctx, kind, "", name); err == nil {
-			continue
-		}
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		_, err := registry.Create(ctx, kind, "", ns, objects.WriteOptions{FieldManager: manager})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("cannot create namespace %s: %w", name, err)
-		}
-	}
-	return nil
-}

@@ -113,7 +113,7 @@ func (p *parts) openRegistry() error {
 		return p.scheduler.Explain(ctx, namespace, name)
 	}})
 	p.registry, err = objects.NewRegistry(p.store, table, objects.Config{
-		Admit: []objects.Admitter{nodeRestriction{auth.NewNodeRestriction(p.pods, p.keys)}},
+		Admit: []objects.Admitter{keptNamespaces{}, nodeRestriction{auth.NewNodeRestriction(p.pods, p.keys)}},
 		Types: types,
 		Log:   p.log,
 	})
@@ -139,6 +139,7 @@ func (p *parts) openAPI() (err error) {
 		Nodes:         p.hub,
 		Epoch:         p.store.Epoch(),
 		Version:       api.BuildVersion,
+		Checks:        []rest.Check{{Name: "store", Run: p.store.Writable}},
 		Routes: []rest.Route{
 			{Path: api.JoinPath, Public: true, Handler: http.HandlerFunc(enrolment.Join)},
 			{Path: api.RenewPath, Public: true, Handler: http.HandlerFunc(enrolment.Renew)},

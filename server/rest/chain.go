@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,7 +23,7 @@ import (
 func (s *server) chain(h http.Handler) http.Handler {
 	h = s.authorize(h)
 	h = slot(h, s.cfg.Slots.Fairness)
-	h = slot(h, s.cfg.Slots.Impersonation)
+	h = slot(h, orElse(s.cfg.Slots.Impersonation, s.refuseImpersonation))
 	h = slot(h, s.cfg.Slots.Audit)
 	h = s.authenticate(h)
 	h = s.parse(h)
@@ -36,6 +37,13 @@ func slot(h http.Handler, m Middleware) http.Handler {
 		return h
 	}
 	return m(h)
+}
+
+func orElse(m, otherwise Middleware) Middleware {
+	if m == nil {
+		return otherwise
+	}
+	return m
 }
 
 type (
@@ -122,6 +130,21 @@ func (s *server) authenticate(next http.Handler) http.Handler {
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(api.WithUser(r.Context(), user)))
+	})
+}
+
+// refuseImpersonation stands in for impersonation: who wants to try out
+// another's rights must not be served with their own.
+func (s *server) refuseImpersonation(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name := range r.Header {
+			if strings.HasPrefix(name, "Impersonate-") {
+				s.writeError(w, r, apierrors.NewForbidden(schema.GroupResource{Resource: "users"}, r.Header.Get(name),
+					errors.New("impersonation (--as, --as-group) is not supported yet: use that user's own credentials")))
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

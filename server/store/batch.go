@@ -7,6 +7,7 @@ type batch struct {
 	ops      []op
 	rows     map[Key]row // what the planned operations leave
 	durable  bool        // some operation writes to the disk
+	trial    bool        // see whether the disk takes something
 }
 
 // op is one change that was found to hold.
@@ -22,6 +23,7 @@ func (b *batch) plan(last uint64) uint64 {
 	b.store.mu.RLock()
 	defer b.store.mu.RUnlock()
 	for _, r := range b.requests {
+		b.trial = b.trial || r.trial
 		if !b.holds(r) {
 			continue
 		}

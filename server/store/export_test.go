@@ -1,6 +1,9 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Unseal is unseal, for the fuzz test.
 var Unseal = unseal
@@ -22,3 +25,10 @@ var Seal = seal
 
 // Reach is what the writer does before it publishes rev.
 func (s *Store) Reach(rev uint64) error { return s.db.reach(rev) }
+
+// ForgetTrial makes the next trial due.
+func (s *Store) ForgetTrial() {
+	s.health.mu.Lock()
+	defer s.health.mu.Unlock()
+	s.health.tried = time.Time{}
+}

@@ -34,6 +34,7 @@ type Store struct {
 	config Config
 	db     *database // the writer's, once Open has returned
 	lock   *os.File
+	health health
 	start  uint64 // no revision of this Open is below; constant
 
 	mu     sync.RWMutex // guards tables and rev

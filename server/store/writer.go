@@ -14,6 +14,7 @@ type request struct {
 	revs    []uint64
 	err     error
 	stale   bool // err is a conflict with another request of the same batch
+	trial   bool // only see whether the disk takes something
 	done    chan struct{}
 }
 
@@ -23,7 +24,11 @@ type request struct {
 // (the changes may then be made all the same) or with what the disk said;
 // nothing is published then, and later commits may succeed.
 func (s *Store) Commit(ctx context.Context, changes ...Change) ([]uint64, error) {
-	r := &request{changes: changes, done: make(chan struct{})}
+	return s.send(ctx, &request{changes: changes, done: make(chan struct{})})
+}
+
+// send has the writer do r, and waits for it.
+func (s *Store) send(ctx context.Context, r *request) ([]uint64, error) {
 	select {
 	case s.requests <- r:
 	case <-ctx.Done():
@@ -87,11 +92,21 @@ func (s *Store) gather(first *request) *batch {
 func (s *Store) commit(b *batch, last uint64) uint64 {
 	last = b.plan(last)
 	err := b.persist(s.db)
+	if err != nil || b.durable {
+		s.health.note(err)
+	}
 	if err == nil {
 		s.publish(b)
 	}
+	var unwritable error
+	if b.trial {
+		unwritable = s.db.try()
+		s.health.note(unwritable)
+	}
 	for _, r := range b.requests {
-		if err != nil && (r.err == nil || r.stale) {
+		if r.trial {
+			r.err = unwritable
+		} else if err != nil && (r.err == nil || r.stale) {
 			r.revs, r.err = nil, fmt.Errorf("cannot write to the store: %w", err)
 		}
 		close(r.done)

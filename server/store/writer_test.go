@@ -97,8 +97,15 @@ func TestFullDisk(t *testing.T) {
 	if commit(t, s, lease("n", 0)) == 0 {
 		t.Error("a volatile change needs the disk")
 	}
+	if err := s.Writable(t.Context()); err == nil || !strings.Contains(err.Error(), "full") {
+		t.Errorf("a full disk is writable: %v", err)
+	}
 	if err := s.LimitPages(1000); err != nil {
 		t.Fatal(err)
+	}
+	s.ForgetTrial()
+	if err := s.Writable(t.Context()); err != nil {
+		t.Errorf("there is space again: %v", err)
 	}
 	b := commit(t, s, store.Change{Key: key("b"), Body: large})
 	events, err := w.Next(t.Context())
