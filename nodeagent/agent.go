@@ -58,7 +58,9 @@ func New(cfg Config) (*Agent, error) {
 	a := &Agent{cfg: cfg, log: cfg.Log, record: record, facts: record.Facts(), networked: make(chan struct{})}
 	a.health.engine, a.health.net = "Podman's service has not answered yet", "the node's network is not set up yet"
 	a.identity = &identity{dir: cfg.StateDir, record: record, log: cfg.Log, redial: func() { a.dialer.Redial() }}
-	a.engine = runtime.New(runtime.Config{Socket: cfg.PodmanSocket, StateDir: cfg.StateDir, PauseFile: cfg.PauseFile, Log: cfg.Log})
+	a.engine = runtime.New(runtime.Config{
+		Socket: cfg.PodmanSocket, RuntimeDir: cfg.RuntimeDir, StateDir: cfg.StateDir, PauseFile: cfg.PauseFile, Log: cfg.Log,
+	})
 	a.network = netapi.NewClient(cfg.NetworkSock)
 	if err := a.connectServer(); err != nil {
 		return nil, err

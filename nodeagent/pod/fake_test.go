@@ -25,7 +25,7 @@ type engine struct {
 	doubles int             // times that two incarnations of a container ran at once
 	images  map[string]bool // on the node
 	pulls   []time.Time
-	takes   time.Duration // of a pull
+	takes   time.Duration          // of a pull
 	starts  map[string][]time.Time // by container name
 	down    bool                   // the service does not answer
 	badCmd  map[string]bool        // containers that cannot be started

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/containers/podman/v5/libpod/define"
 	"github.com/containers/podman/v5/pkg/bindings"
 	"github.com/containers/podman/v5/pkg/errorhandling"
 
@@ -111,7 +112,8 @@ func refusal(err error) *errorhandling.ErrorModel {
 
 func notFound(err error) bool {
 	m := refusal(err)
-	return m != nil && m.ResponseCode == http.StatusNotFound
+	return m != nil && (m.ResponseCode == http.StatusNotFound || // or 500, where it went away meanwhile
+		m.Because == define.ErrNoSuchPod.Error() || m.Because == define.ErrNoSuchCtr.Error())
 }
 
 // body can be read again from its start after Close: the bindings repeat a

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"bramble.dev/bramble/nodeagent/container"
@@ -19,7 +20,7 @@ const (
 )
 
 // Events tells when one of Bramble's containers has ended or was removed, by
-// whomever. An Event without PodUID says that Podman is there again after it
+// whomever, also where Podman has missed the end. An Event without PodUID says that Podman is there again after it
 // was not: anything may have changed meanwhile, so look at all pods. One comes
 // first of all.
 //
@@ -29,7 +30,10 @@ func (r *Runtime) Events(ctx context.Context) (<-chan container.Event, error) {
 	events := make(chan container.Event)
 	go func() { // ends with ctx; the closed channel says so
 		defer close(events)
+		var checks sync.WaitGroup
+		checks.Go(func() { r.checkProcesses(ctx, events) })
 		r.follow(ctx, events)
+		checks.Wait()
 	}()
 	return events, nil
 }

@@ -72,12 +72,15 @@ func (r *Runtime) Remove(ctx context.Context, uid string) error {
 	if err := r.call(ctx, q, nil); err != nil && !notFound(err) {
 		return fmt.Errorf("cannot remove pod %s: %w", uid, err)
 	}
+	if err := r.endOrphans(ctx, clean(uid)); err != nil {
+		return err
+	}
 	return r.removeMessages(uid)
 }
 
 // Get returns the pod with this uid, or the zero Pod when there is none.
 func (r *Runtime) Get(ctx context.Context, uid string) (container.Pod, error) {
-	pods, _, err := r.list(ctx, LabelPodUID+"="+uid)
+	pods, _, err := r.list(ctx, uid)
 	if err != nil {
 		return container.Pod{}, fmt.Errorf("cannot look up pod %s: %w", uid, err)
 	}
@@ -88,9 +91,12 @@ func (r *Runtime) Get(ctx context.Context, uid string) (container.Pod, error) {
 }
 
 // List returns all of Bramble's pods, sorted by uid, each with its containers
-// sorted by name and restarts.
+// sorted by name and restarts. It ends what Podman has forgotten.
 func (r *Runtime) List(ctx context.Context) ([]container.Pod, error) {
-	pods, ids, err := r.list(ctx, LabelPodUID)
+	if err := r.endOrphans(ctx, ""); err != nil {
+		return nil, err
+	}
+	pods, ids, err := r.list(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("cannot list pods: %w", err)
 	}
@@ -117,12 +123,11 @@ func (r *Runtime) List(ctx context.Context) ([]container.Pod, error) {
 	return all, nil
 }
 
-// list returns the pods of the containers with a label, and those containers' ids.
-func (r *Runtime) list(ctx context.Context, label string) (map[string]*container.Pod, []string, error) {
-	var all []listed
-	q := request{method: http.MethodGet, endpoint: "/containers/json", query: filters("label", label)}
-	q.query.Set("all", "true")
-	if err := r.call(ctx, q, &all); err != nil {
+// list returns one pod, or by "" all pods, that have containers, and those
+// containers' ids.
+func (r *Runtime) list(ctx context.Context, uid string) (map[string]*container.Pod, []string, error) {
+	all, err := r.containers(ctx, uid)
+	if err != nil {
 		return nil, nil, err
 	}
 	pods := map[string]*container.Pod{}
@@ -154,6 +159,37 @@ func (r *Runtime) list(ctx context.Context, label string) (map[string]*container
 		})
 	}
 	return pods, ids, nil
+}
+
+// containers is Podman's list of one pod's containers, or by "" of all pods',
+// corrected where Podman has missed an end.
+func (r *Runtime) containers(ctx context.Context, uid string) ([]listed, error) {
+	label := LabelPodUID
+	if uid != "" {
+		label += "=" + uid
+	}
+	q := request{method: http.MethodGet, endpoint: "/containers/json", query: filters("label", label)}
+	q.query.Set("all", "true")
+	var all []listed
+	if err := r.call(ctx, q, &all); err != nil {
+		return nil, err
+	}
+	again := false
+	for _, c := range all {
+		settled, err := r.settle(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		again = again || settled
+	}
+	if again {
+		all = nil
+		if err := r.call(ctx, q, &all); err != nil {
+			return nil, err
+		}
+	}
+	r.noteRunning(uid, all)
+	return all, nil
 }
 
 func podOf(id string, labels map[string]string) *container.Pod {

@@ -20,10 +20,11 @@ import (
 
 // Config is what a Runtime needs to know.
 type Config struct {
-	Socket    string // path of Podman's API socket
-	StateDir  string // where containers' termination messages are kept; made when missing, with its parents
-	PauseFile string // the static pause program that infra containers run; see packaging/pause
-	Log       *slog.Logger
+	Socket     string // path of Podman's API socket
+	RuntimeDir string // $XDG_RUNTIME_DIR of Podman
+	StateDir   string // where containers' termination messages are kept; made when missing, with its parents
+	PauseFile  string // the static pause program that infra containers run; see packaging/pause
+	Log        *slog.Logger
 }
 
 // Runtime is rootless Podman as the pod workers see it. All methods are safe
@@ -40,11 +41,12 @@ type Runtime struct {
 	connection *bindings.Connection // nil until Podman has answered once; it dials anew for each request
 	pauseThere bool                 // the pause image was seen
 	exits      map[string]exit      // by container id: what only an inspect tells of ended containers
+	running    map[string]running   // by container id: as listed last
 }
 
 // New returns a Runtime. It does no I/O: Podman need not run yet.
 func New(config Config) *Runtime {
-	return &Runtime{config: config, exits: map[string]exit{}}
+	return &Runtime{config: config, exits: map[string]exit{}, running: map[string]running{}}
 }
 
 // Idle says that no request is in flight, so that Podman's service may be

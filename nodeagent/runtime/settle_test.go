@@ -1,0 +1,64 @@
+package runtime_test
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bramble.dev/bramble/nodeagent/container"
+)
+
+// TestEndThatPodmanMissed: where memory is short the kernel may kill conmon, and
+// then nobody tells Podman that the container has ended.
+func TestEndThatPodmanMissed(t *testing.T) {
+	for _, stopped := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stopped=%v", stopped), func(t *testing.T) {
+			n := newNode(t)
+			id := n.run(t, shell(n.makePod(t, "u1"), "sleep 1000000"))
+			if n.only(t, "u1").Phase != container.Running { // also notes its process
+				t.Fatal("it does not run")
+			}
+			events, err := n.Events(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-events // connected
+			out, err := n.Podman(t.Context(), "inspect", "--format", "{{.State.ConmonPid}} {{.State.Pid}}", id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var conmon, pid int
+			if _, err := fmt.Fscan(strings.NewReader(out), &conmon, &pid); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(conmon, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if stopped { // Podman says it is, and has it as stopping for ever
+				if err := n.StopContainer(t.Context(), id, 0); err != nil {
+					t.Error(err)
+				}
+			} else {
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				select {
+				case e := <-events:
+					if e.PodUID != "u1" {
+						t.Errorf("event %+v", e)
+					}
+				case <-time.After(30 * time.Second):
+					t.Error("nobody says that the container has ended")
+				}
+			}
+			if c := n.awaitExit(t, "u1"); c.ExitCode != 137 || c.FinishedAt.IsZero() {
+				t.Errorf("state: %+v", c)
+			}
+			if err := n.Remove(t.Context(), "u1"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
