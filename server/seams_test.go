@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"crypto/tls"
 	"net/http"
 	"strings"
 	"testing"
@@ -54,5 +55,29 @@ func TestReadyzAsksTheStore(t *testing.T) {
 	body, err := r.admin(t).RESTClient().Get().AbsPath("/readyz").Param("verbose", "").Do(t.Context()).Raw()
 	if err != nil || !strings.Contains(string(body), "[+]store ok") {
 		t.Errorf("%s %v", body, err)
+	}
+}
+
+// A node's own things are small, so that what it sends may be no more than that.
+func TestNodeBodies(t *testing.T) {
+	r := start(t, t.TempDir(), nil)
+	n := r.join(t, "shelf", http.NotFoundHandler())
+	body := `{"status":{"conditions":[{"type":"Ready","message":"` + strings.Repeat("x", 300<<10) + `"}]}}`
+	c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{n.cert}, InsecureSkipVerify: true}}}
+	defer c.CloseIdleConnections()
+	for _, patch := range []string{"application/merge-patch+json", "application/strategic-merge-patch+json"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "https://"+r.address+"/api/v1/nodes/shelf/status", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", patch)
+		resp, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: %s", patch, resp.Status)
+		}
 	}
 }

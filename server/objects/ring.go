@@ -13,6 +13,7 @@ import (
 type RingConfig struct {
 	Kind      *Kind
 	Max       int           // objects; 0: 1,000
+	MaxBytes  int           // of all of them, encoded; 0: 4 MiB
 	MaxAge    time.Duration // since the last write of the object, while a server ran; 0: an hour
 	File      string        // keeps them over a restart; "": nothing does
 	SaveEvery time.Duration // at most so often, and only after changes; 0: 5 minutes
@@ -26,6 +27,7 @@ type Ring struct {
 	config   RingConfig
 
 	order  *list.List // of ringItem, the oldest in front
+	bytes  int        // of all items
 	items  map[store.Key]*list.Element
 	source *store.Watcher
 	dirty  bool
@@ -35,6 +37,7 @@ type Ring struct {
 type ringItem struct {
 	key  store.Key
 	rev  uint64
+	size int       // in bytes
 	seen time.Time // by the monotonic clock
 }
 
@@ -42,6 +45,9 @@ type ringItem struct {
 func (r *Registry) NewRing(config RingConfig) *Ring {
 	if config.Max == 0 {
 		config.Max = 1000
+	}
+	if config.MaxBytes == 0 {
+		config.MaxBytes = 4 << 20
 	}
 	if config.MaxAge == 0 {
 		config.MaxAge = time.Hour
@@ -75,7 +81,7 @@ func (g *Ring) resume() error {
 	stored := make(map[store.Key]bool, len(entries))
 	for _, e := range entries {
 		stored[e.Key] = true
-		g.note(e.Key, e.Rev)
+		g.note(e)
 	}
 	for key := range g.items {
 		if !stored[key] {
@@ -105,26 +111,31 @@ func (g *Ring) follow(ctx context.Context) error {
 			if e.Type == store.Deleted {
 				g.forget(e.Key)
 			} else {
-				g.note(e.Key, e.Rev)
+				g.note(e.Entry)
 			}
 		}
 	}
 }
 
-// note makes the object at key the youngest, unless this revision is known.
-func (g *Ring) note(key store.Key, rev uint64) {
-	if at := g.items[key]; at != nil {
-		if at.Value.(ringItem).rev == rev {
-			return
-		}
-		g.order.Remove(at)
+// note makes e the youngest, unless this revision is known.
+func (g *Ring) note(e store.Entry) {
+	if at := g.items[e.Key]; at != nil && at.Value.(ringItem).rev == e.Rev {
+		return
 	}
-	g.items[key] = g.order.PushBack(ringItem{key, rev, time.Now()})
+	g.put(ringItem{e.Key, e.Rev, len(e.Body), time.Now()})
+}
+
+// put makes item the youngest, in the place of what had its key.
+func (g *Ring) put(item ringItem) {
+	g.forget(item.key)
+	g.items[item.key] = g.order.PushBack(item)
+	g.bytes += item.size
 }
 
 func (g *Ring) forget(key store.Key) {
 	if at := g.items[key]; at != nil {
 		g.order.Remove(at)
+		g.bytes -= at.Value.(ringItem).size
 		delete(g.items, key)
 	}
 }
@@ -133,7 +144,7 @@ func (g *Ring) forget(key store.Key) {
 func (g *Ring) trim(ctx context.Context) error {
 	for g.order.Len() > 0 {
 		oldest := g.order.Front().Value.(ringItem)
-		if g.order.Len() <= g.config.Max && time.Since(oldest.seen) < g.config.MaxAge {
+		if g.order.Len() <= g.config.Max && g.bytes <= g.config.MaxBytes && time.Since(oldest.seen) < g.config.MaxAge {
 			return nil
 		}
 		g.forget(oldest.key) // if it was written again just now, its event is on the way
@@ -186,7 +197,7 @@ func (g *Ring) Load(ctx context.Context) error {
 			return g.registry.otherError(err)
 		default:
 			seen := time.Now().Add(-time.Duration(s.AgeSeconds) * time.Second)
-			g.items[key] = g.order.PushBack(ringItem{key, revs[0], seen})
+			g.put(ringItem{key, revs[0], len(s.Object), seen})
 		}
 	}
 	return nil

@@ -58,6 +58,29 @@ func ring(t *testing.T, dir string, config objects.RingConfig, do func(r *object
 	}
 }
 
+// A ring is bounded in bytes too: what writes events may be hostile.
+func TestRingBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ring(t, t.TempDir(), objects.RingConfig{MaxBytes: 100_000}, func(r *objects.Registry) {
+			for i := range 5 {
+				e := event(fmt.Sprint("e", i))
+				e.Message = strings.Repeat("x", 40_000)
+				create(t, r, events, e)
+			}
+			synctest.Wait()
+			if got := names(t, r, events); got != "e3 e4" {
+				t.Errorf("of five, two fit: %q", got)
+			}
+			update(t, r, events, "", "e3", func(e *corev1.Event) { e.Message = "" })
+			create(t, r, events, event("e5"))
+			synctest.Wait()
+			if got := names(t, r, events); got != "e3 e4 e5" {
+				t.Errorf("small ones fit: %q", got)
+			}
+		})
+	})
+}
+
 func TestRing(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "events.gz")

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -74,6 +75,9 @@ func decodeJSON(data []byte, obj any, want schema.GroupVersionKind) ([]error, er
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, badRequest("error decoding request body: it is empty, and must be a %s", want.Kind)
 	}
+	if err := checkShape(data); err != nil {
+		return nil, err
+	}
 	var named struct {
 		Kind       string `json:"kind"`
 		APIVersion string `json:"apiVersion"`
@@ -144,5 +148,9 @@ func decodeProtobuf(data []byte, obj any, want schema.GroupVersionKind) error {
 	if err := into.Unmarshal(unknown.Raw); err != nil {
 		return cannotHandle(want, err)
 	}
-	return nil
+	shape, err := json.Marshal(obj)
+	if err != nil {
+		return cannotHandle(want, err)
+	}
+	return checkShape(shape)
 }

@@ -26,6 +26,7 @@ func (s *server) chain(h http.Handler) http.Handler {
 	h = slot(h, orElse(s.cfg.Slots.Impersonation, s.refuseImpersonation))
 	h = slot(h, s.cfg.Slots.Audit)
 	h = s.authenticate(h)
+	h = hurry(h)
 	h = s.parse(h)
 	h = s.catchPanics(h)
 	h = s.identify(h)

@@ -75,7 +75,7 @@ func writeBytes(w http.ResponseWriter, code int, media string, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // the client may be gone: nothing to do about it
+	writeAll(w, body)
 }
 
 // notFound is the answer for a path that nothing serves, in the words that

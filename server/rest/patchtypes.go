@@ -56,6 +56,9 @@ func readPatch(media types.PatchType, data []byte, newObject func() objects.Obje
 // checkMerge wants a JSON object and finds its duplicate fields. Unknown ones
 // show when the outcome is decoded.
 func checkMerge(data []byte) (faults []error, err error) {
+	if err := checkShape(data); err != nil {
+		return nil, err
+	}
 	var fields map[string]any
 	faults, err = kjson.UnmarshalStrict(data, &fields, kjson.DisallowDuplicateFields)
 	if err != nil {
@@ -77,6 +80,15 @@ func readJSONPatch(data []byte) (patcher, error) {
 	if len(operations) > maxPatchOperations {
 		return patcher{}, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(operations)))
+	}
+	var values []json.RawMessage // the same, uncut
+	if err := json.Unmarshal(data, &values); err != nil {
+		return patcher{}, badRequest("error decoding patch: %s", describe(data, err))
+	}
+	for _, value := range values {
+		if err := checkShape(value); err != nil {
+			return patcher{}, err
+		}
 	}
 	copies := 0
 	for _, o := range operations {

@@ -62,7 +62,7 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 		route.Handler.ServeHTTP(w, r)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r.Body = http.MaxBytesReader(w, r.Body, bodyLimit(r))
 	in := infoFrom(r.Context())
 	var err error
 	if in.IsResource {
