@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/user"
@@ -74,10 +72,11 @@ func (d *demo) farewell(verb string) string {
 
 func (d *demo) kubeconfig() string { return filepath.Join(d.root, "demo.kubeconfig") }
 
-func (d *demo) makeUser(ctx context.Context) error {
-	u, err := cluster.MakeUser(ctx, userName)
-	d.user = u
-	return err
+func (d *demo) makeUser(ctx context.Context) (err error) {
+	if d.user, err = cluster.MakeUser(ctx, userName); err != nil {
+		return err
+	}
+	return d.installPrograms(ctx)
 }
 
 func (d *demo) removeUser(ctx context.Context) error {
@@ -98,33 +97,23 @@ func (d *demo) makeImage(ctx context.Context) error {
 	return d.user.LoadImageAs(ctx, image)
 }
 
-func (d *demo) startServer(ctx context.Context) error {
-	if d.serverReady(ctx) {
-		return d.copyKubeconfig()
+func (d *demo) startServer(ctx context.Context) (err error) {
+	var server *child
+	if len(d.pids("bramble-server")) == 0 {
+		server, err = d.background("server", "bramble-server", "--data-dir", filepath.Join(d.user.Home, "server"), "--listen", d.address)
+		if err != nil {
+			return err
+		}
 	}
-	err := d.background("server", "bramble-server", "--data-dir", filepath.Join(d.user.Home, "server"), "--listen", d.address)
-	if err != nil {
-		return err
+	// By the server's own kubeconfig: another one that listens there is not it.
+	ready := func(ctx context.Context) bool {
+		if d.copyKubeconfig() != nil {
+			return false
+		}
+		_, err := d.edgectl(ctx, "--server", "https://"+d.address, "get", "--raw", "/readyz")
+		return err == nil
 	}
-	if err := poll(ctx, 20*time.Second, d.serverReady); err != nil {
-		return fmt.Errorf("the server is not ready after 20 s")
-	}
-	return d.copyKubeconfig()
-}
-
-func (d *demo) serverReady(ctx context.Context) bool {
-	client := http.Client{Timeout: time.Second, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, // only "does it answer"
-	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+d.address+"/readyz", nil)
-	if err != nil {
-		return false
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return false
-	}
-	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+	return server.await(ctx, 20*time.Second, "the server was not ready", ready)
 }
 
 // copyKubeconfig gives the caller, who may have come by sudo, a kubeconfig.
@@ -160,19 +149,19 @@ func (d *demo) join(ctx context.Context) error {
 func (d *demo) agentDir() string  { return filepath.Join(d.user.Home, "agent") }
 func (d *demo) binOfUser() string { return filepath.Join(d.user.Home, "bin") }
 
-func (d *demo) startAgent(ctx context.Context) error {
-	if !d.running("bramble-agent") {
-		err := d.background("agent", "bramble-agent", "run", "--state-dir", d.agentDir())
-		if err != nil {
+func (d *demo) startAgent(ctx context.Context) (err error) {
+	var agent *child
+	if len(d.pids("bramble-agent")) == 0 {
+		if agent, err = d.background("agent", "bramble-agent", "run", "--state-dir", d.agentDir()); err != nil {
 			return err
 		}
 	}
-	err := poll(ctx, 40*time.Second, func(ctx context.Context) bool {
+	err = agent.await(ctx, 40*time.Second, "the node did not register", func(ctx context.Context) bool {
 		_, err := d.edgectl(ctx, "get", "node", nodeName)
 		return err == nil
 	})
 	if err != nil {
-		return fmt.Errorf("the node did not register in 40 s")
+		return err
 	}
 	_, err = d.edgectl(ctx, "wait", "--for=condition=Ready", "node/"+nodeName, "--timeout=40s")
 	return err
