@@ -98,6 +98,10 @@ func (d *demo) makeImage(ctx context.Context) error {
 }
 
 func (d *demo) startServer(ctx context.Context) (err error) {
+	// The node knows the server by this address.
+	if data, err := os.ReadFile(d.ownKubeconfig()); err == nil && !bytes.Contains(data, []byte(d.address)) {
+		return fmt.Errorf("the demo stands already, at another address than %s: `make demo-stop` first", d.address)
+	}
 	var server *child
 	if len(d.pids("bramble-server")) == 0 {
 		server, err = d.background("server", "bramble-server", "--data-dir", filepath.Join(d.user.Home, "server"), "--listen", d.address)
@@ -110,15 +114,19 @@ func (d *demo) startServer(ctx context.Context) (err error) {
 		if d.copyKubeconfig() != nil {
 			return false
 		}
-		_, err := d.edgectl(ctx, "--server", "https://"+d.address, "get", "--raw", "/readyz")
+		_, err := d.edgectl(ctx, "get", "--raw", "/readyz")
 		return err == nil
 	}
 	return server.await(ctx, 20*time.Second, "the server was not ready", ready)
 }
 
+func (d *demo) ownKubeconfig() string {
+	return filepath.Join(d.user.Home, "server", "admin.kubeconfig")
+}
+
 // copyKubeconfig gives the caller, who may have come by sudo, a kubeconfig.
 func (d *demo) copyKubeconfig() error {
-	data, err := os.ReadFile(filepath.Join(d.user.Home, "server", "admin.kubeconfig"))
+	data, err := os.ReadFile(d.ownKubeconfig())
 	if err != nil {
 		return err
 	}
