@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -34,9 +36,19 @@ func call(ctx context.Context, flags *genericclioptions.ConfigFlags, path string
 	}
 	data, err := request.AbsPath(path).Do(ctx).Raw()
 	if err != nil {
-		return err
+		return said(data, err)
 	}
 	return json.Unmarshal(data, result)
+}
+
+// said is the server's own error where its answer has one: client-go keeps only
+// the code of an answer to a path that it does not know.
+func said(answer []byte, err error) error {
+	var status metav1.Status
+	if json.Unmarshal(answer, &status) != nil || status.Kind != "Status" || status.Message == "" {
+		return err
+	}
+	return &apierrors.StatusError{ErrStatus: status}
 }
 
 // fail prints an error and the way out, and ends the program.
@@ -53,6 +65,10 @@ func hintFor(err error, notFound string) string {
 		return notFound
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 		return "use the administrator's kubeconfig (--kubeconfig, or KUBECONFIG); the server writes it to admin.kubeconfig in its data directory"
+	case apierrors.IsBadRequest(err):
+		return "see --help of this command for what may be given"
+	case errors.Is(err, fs.ErrNotExist):
+		return "name a kubeconfig that exists (--kubeconfig, or KUBECONFIG); the server writes one to admin.kubeconfig in its data directory"
 	case errors.As(err, &status):
 		return "see the server's log"
 	default:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"time"
 
@@ -37,8 +38,8 @@ func newTokenCreate(flags *genericclioptions.ConfigFlags, streams genericiooptio
 		Example: "  # On any machine with the administrator's kubeconfig\n  edgectl token create --server-address 192.168.1.10:6443",
 		Args:    cobra.NoArgs,
 		Run: func(c *cobra.Command, _ []string) {
-			if ttl < time.Minute {
-				fail(streams, fmt.Errorf("--ttl %v is too short", ttl), "give at least 1m")
+			if hint, err := checkToken(ttl, uses, server); err != nil {
+				fail(streams, err, hint)
 			}
 			var answer api.TokenResponse
 			request := api.TokenRequest{TTLSeconds: int64(ttl / time.Second), Uses: uses}
@@ -58,4 +59,21 @@ func newTokenCreate(flags *genericclioptions.ConfigFlags, streams genericiooptio
 	c.Flags().IntVar(&uses, "uses", 1, "how many nodes may join with it")
 	c.Flags().StringVar(&server, "server-address", "", "HOST:PORT at which the node reaches the server (default: the kubeconfig's)")
 	return c
+}
+
+// checkToken says what is wrong with the flags, and what to do about it. The
+// server has upper limits of its own.
+func checkToken(ttl time.Duration, uses int, server string) (hint string, err error) {
+	switch {
+	case ttl < time.Minute:
+		return "give at least 1m", fmt.Errorf("--ttl %v is too short", ttl)
+	case uses < 1:
+		return "give 1 or more", fmt.Errorf("--uses %d lets no node join", uses)
+	case server == "":
+		return "", nil
+	}
+	if host, port, err := net.SplitHostPort(server); err != nil || host == "" || port == "" {
+		return "give host and port, such as 192.168.1.10:6443", fmt.Errorf("--server-address %q is not HOST:PORT", server)
+	}
+	return "", nil
 }

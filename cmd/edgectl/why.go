@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/util/completion"
 	"sigs.k8s.io/yaml"
 
 	"bramble.dev/bramble/server/api"
@@ -30,7 +32,12 @@ func newWhy(flags *genericclioptions.ConfigFlags, streams genericiooptions.IOStr
 		Short:   "Say why a pod is where it is, or why it waits",
 		Example: "  edgectl why pod hello\n  edgectl why pod hello -o yaml",
 		Args:    cobra.ExactArgs(1),
+
+		ValidArgsFunction: completion.ResourceNameCompletionFunc(cmdutil.NewFactory(flags), "pod"),
 		Run: func(c *cobra.Command, args []string) {
+			if strings.Contains(args[0], "/") {
+				fail(streams, fmt.Errorf("%q is no pod's name", args[0]), "give the name alone, and its namespace with -n")
+			}
 			if !slices.Contains([]string{"", "json", "yaml"}, output) {
 				fail(streams, fmt.Errorf("unknown output %q", output), "use -o json, -o yaml, or none")
 			}

@@ -83,6 +83,16 @@ func writeBytes(w http.ResponseWriter, code int, media string, body []byte) {
 func notFound(in info) error {
 	err := apierrors.NewGenericServerResponse(http.StatusNotFound, in.Verb, schema.GroupResource{Group: in.Group, Resource: in.Resource}, in.Name, "", 0, false)
 	err.ErrStatus.Message = "the server could not find the requested resource"
+	if in.IsResource && in.Resource != "" {
+		what := in.Resource
+		if in.Group != "" {
+			what += "." + in.Group
+		}
+		if in.Subresource != "" {
+			what += "/" + in.Subresource
+		}
+		err.ErrStatus.Message += ": Bramble does not serve " + what + " (what it serves: kubectl api-resources)"
+	}
 	return err
 }
 

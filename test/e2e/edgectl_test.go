@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bramble.dev/bramble/test/cluster"
+)
+
+// TestErrorsSayWhatToDo runs edgectl on what cannot work: the error is the
+// server's own where it has one, and a hint says what to do.
+func TestErrorsSayWhatToDo(t *testing.T) {
+	s := cluster.StartServer(t)
+	for _, test := range []struct{ args, words string }{
+		{"why pod nosuch", `pods "nosuch" not found|hint: see the pods there are`},
+		{"why pod pod/nosuch", "is no pod's name|hint: give the name alone"},
+		{"token create --ttl 1s", "--ttl 1s is too short|hint: give at least 1m"},
+		{"token create --ttl 900h", "ttlSeconds: must be from 1 to 2592000|hint: see --help"},
+		{"token create --uses 0", "--uses 0 lets no node join|hint: give 1 or more"},
+		{"token create --uses 5000", "may have 1 to 1000 uses|hint: see --help"},
+		{"token create --server-address board", `"board" is not HOST:PORT|hint: give host and port`},
+		{"token create --kubeconfig /nonexistent", "hint: name a kubeconfig that exists"},
+		{"get pods --as bob", "impersonation (--as, --as-group) is not supported yet"},
+		{"delete namespace default", "this namespace may not be deleted"},
+		{"auth can-i get pods", "Bramble does not serve selfsubjectaccessreviews.authorization.k8s.io"},
+		{"create token default", "Bramble does not serve serviceaccounts/token"},
+		{"create deployment web --image=web", "Bramble does not serve deployments.apps"},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			out, err := s.Edgectl(strings.Fields(test.args)...)
+			if err == nil {
+				t.Fatalf("it did: %s", out)
+			}
+			for word := range strings.SplitSeq(test.words, "|") {
+				if !strings.Contains(err.Error(), word) {
+					t.Errorf("no %q in: %v", word, err)
+				}
+			}
+		})
+	}
+}
+
+// TestCompletion asks for completions as a shell does.
+func TestCompletion(t *testing.T) {
+	s := cluster.StartServer(t)
+	s.Must("run", "web", "--image=web")
+	for _, test := range []struct{ args, want string }{
+		{"why|pod|w", "web"}, {"why|", "pod"}, {"to", "token"}, {"token|create|--us", "--uses"}, {"get|po", "pods"},
+	} {
+		out := s.Must(append([]string{"__complete"}, strings.Split(test.args, "|")...)...)
+		if !strings.Contains("\n"+out, "\n"+test.want) {
+			t.Errorf("%s: %q, want %s", test.args, out, test.want)
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		out, err := exec.CommandContext(t.Context(), filepath.Join(cluster.Programs(t), "edgectl"), "completion", shell).Output()
+		if err != nil || !strings.Contains(string(out), "edgectl") || strings.Contains(string(out), "kubectl") {
+			t.Errorf("%s: %v, kubectl in it %d times", shell, err, strings.Count(string(out), "kubectl"))
+		}
+	}
+}
