@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -101,7 +102,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 	if err := process.Wait(ctx, cmd.Process.Pid); err != nil {
 		return err
 	}
-	return fmt.Errorf("it ended: %w", cmd.Wait())
+	return fmt.Errorf("it ended: %w, saying: %s", cmd.Wait(), lastLine(s.config.LogFile))
 }
 
 // start starts the process in a session of its own. It writes to a file, not
@@ -138,7 +139,7 @@ func (s *Supervisor) await(ctx context.Context, pid int) error {
 			return nil
 		}
 		if !process.Alive(pid) {
-			return errors.New("it ended before it answered")
+			return fmt.Errorf("it ended before it answered, saying: %s", lastLine(s.config.LogFile))
 		}
 		select {
 		case <-ctx.Done():
@@ -146,6 +147,16 @@ func (s *Supervisor) await(ctx context.Context, pid int) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// lastLine is the last line of a file, or why it cannot be read.
+func lastLine(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	text := strings.TrimRight(string(data), "\n")
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 func (s *Supervisor) answering(ctx context.Context) (pid int, ok bool) {
