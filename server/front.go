@@ -32,6 +32,7 @@ type front struct {
 	http    *http.Server
 	end     context.CancelFunc // of all requests and tunnels
 	timeout time.Duration
+	log     *slog.Logger
 }
 
 // newFront returns the edge for p. Nothing is served after ctx has ended, but
@@ -66,7 +67,7 @@ func newFront(ctx context.Context, p *parts, timeout time.Duration, log *slog.Lo
 			}
 		},
 	}
-	return &front{http: srv, end: end, timeout: timeout}
+	return &front{http: srv, end: end, timeout: timeout, log: log}
 }
 
 // serveTunnel serves one of a node's two connections until it ends.
@@ -102,15 +103,21 @@ func (f *front) serve(l net.Listener) error {
 }
 
 // shutdown accepts nothing more, ends watches and tunnels, and waits for the
-// rest; what is not done in time is cut off.
+// rest; what is not done in time is cut off. A client that holds on does not
+// make the stop a failure.
 func (f *front) shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	timer := time.AfterFunc(settle, f.end)
 	defer timer.Stop()
 	defer f.end()
-	if err := f.http.Shutdown(ctx); err != nil {
-		return errors.Join(fmt.Errorf("cannot wait for all requests: %w", err), f.http.Close())
+	err := f.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		f.log.Warn("requests cut off that did not end in time", "timeout", f.timeout)
+		err = f.http.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("cannot close all connections: %w", err)
 	}
 	return nil
 }

@@ -52,6 +52,9 @@ type controller struct {
 // it. address is what is listened on.
 func open(ctx context.Context, cfg Config, address string, log *slog.Logger) (_ *parts, err error) {
 	p := &parts{cfg: cfg, log: log, hub: tunnel.NewHub(log, nil), clock: auth.NewClock(cfg.BuildDate)}
+	if err := refuseEmptied(cfg.DataDir); err != nil {
+		return nil, err
+	}
 	if p.store, err = store.Open(ctx, store.Config{Dir: cfg.DataDir, Log: log}); err != nil {
 		return nil, err
 	}
@@ -69,6 +72,22 @@ func open(ctx context.Context, cfg Config, address string, log *slog.Logger) (_ 
 		}
 	}
 	return p, nil
+}
+
+// refuseEmptied returns an error when the database is an empty file though the
+// cluster has an authority, which is made after it: a card that lost what was
+// in the file must not bring up an empty cluster, whose nodes stop their pods.
+func refuseEmptied(dir string) error {
+	path := filepath.Join(dir, store.FileName)
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > 0 {
+		return nil // missing is a new beginning, and the rest is the store's to say
+	}
+	if _, err := os.Stat(filepath.Join(dir, "pki", "ca.crt")); err != nil {
+		return nil // the first start did not come far
+	}
+	return fmt.Errorf("cannot use the database %s: the file is empty though this cluster was in use: put a backup in its place and start again; "+
+		"to begin with an empty cluster instead, move the file out of that directory", path)
 }
 
 func (p *parts) close() error { return p.store.Close() }

@@ -1,14 +1,22 @@
 package server_test
 
 import (
+	"context"
 	"crypto/tls"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"bramble.dev/bramble/server"
+	"bramble.dev/bramble/server/api"
+	"bramble.dev/bramble/server/store"
 )
 
 // Kubernetes' own namespaces stay, whoever asks: nodes' Leases lie in one.
@@ -80,4 +88,53 @@ func TestNodeBodies(t *testing.T) {
 			t.Errorf("%s: %s", patch, resp.Status)
 		}
 	}
+}
+
+// A client that never ends its request does not make an orderly stop fail.
+func TestStopWithARequestThatHangs(t *testing.T) {
+	r := start(t, t.TempDir(), func(c *server.Config) { c.ShutdownTimeout = 500 * time.Millisecond })
+	conn, err := tls.Dial("tcp", r.address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("POST " + api.JoinPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("the stop failed: %v", err)
+	}
+}
+
+// An emptied database is not taken for a new cluster; a removed one is.
+func TestEmptiedDatabase(t *testing.T) {
+	dir := t.TempDir()
+	r := start(t, dir, nil)
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, store.FileName)
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	cfg := server.DefaultConfig()
+	cfg.DataDir, cfg.Listen = dir, "127.0.0.1:0"
+	s, err := server.New(cfg, nil, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := s.Run(ctx); err == nil || !strings.Contains(err.Error(), "the file is empty") {
+		t.Errorf("it served: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	start(t, dir, nil)
+	fresh := t.TempDir()
+	if err := os.WriteFile(filepath.Join(fresh, store.FileName), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, fresh, nil) // killed in its first moments
 }
