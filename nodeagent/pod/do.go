@@ -1,3 +1,5 @@
+//lint:file-ignore ST1005 these are the kubelet's own words, which people and tools look for
+
 package pod
 
 import (
