@@ -63,17 +63,22 @@ func (r *Runtime) adopt(ctx context.Context, spec container.Spec) (string, error
 // What Podman or the OCI runtime refuses comes as ErrNoSuchCommand,
 // ErrCannotExecute or ErrCannotStart of package container.
 func (r *Runtime) StartContainer(ctx context.Context, id string) error {
-	q := request{method: http.MethodPost, endpoint: "/containers/%s/start", path: []string{id}}
-	err := r.call(ctx, q, nil)
-	if m := refusal(err); m != nil && isOCI(m.Because) && strings.Contains(m.Message, "already exists") {
-		// The OCI runtime has it from a start that was broken off. Podman cleans
-		// that up after the failure.
-		err = r.call(ctx, q, nil)
-	}
+	err := r.start(ctx, id)
 	if err != nil {
 		return fmt.Errorf("cannot start container: %w", startError(err))
 	}
 	return nil
+}
+
+func (r *Runtime) start(ctx context.Context, id string) error {
+	q := request{method: http.MethodPost, endpoint: "/containers/%s/start", path: []string{id}}
+	err := r.call(ctx, q, nil)
+	if m := refusal(err); m != nil && isOCI(m.Because) && strings.Contains(m.Message, "already exists") {
+		// The OCI runtime has it from a start that was broken off, or from before
+		// all was killed. Podman cleans that up after the failure.
+		err = r.call(ctx, q, nil)
+	}
+	return err
 }
 
 // StopContainer ends a container by its stop signal, and after graceSeconds by

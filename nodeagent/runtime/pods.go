@@ -35,8 +35,7 @@ func (r *Runtime) createPod(ctx context.Context, spec container.PodSpec) error {
 	}
 	// The infra container, not the pod: that would start the pod's other
 	// containers too, ended ones included.
-	start := request{method: http.MethodPost, endpoint: "/containers/%s/start", path: []string{infraName(spec.UID)}}
-	err = r.call(ctx, start, nil)
+	err = r.start(ctx, infraName(spec.UID))
 	if !existed || !notFound(err) {
 		return err
 	}
@@ -47,7 +46,7 @@ func (r *Runtime) createPod(ctx context.Context, spec container.PodSpec) error {
 	if err := r.call(ctx, create, nil); err != nil {
 		return err
 	}
-	return r.call(ctx, start, nil)
+	return r.start(ctx, infraName(spec.UID))
 }
 
 func podSpec(spec container.PodSpec) *specgen.PodSpecGenerator {

@@ -25,8 +25,9 @@ import (
 // when it has grown past MaxRSS, as it does over time (podman#14879), and is
 // idle.
 type Service struct {
-	Socket string
-	Log    *slog.Logger
+	Socket     string
+	RuntimeDir string // $XDG_RUNTIME_DIR of Podman
+	Log        *slog.Logger
 	// Idle says that nothing would be lost by a restart, as Runtime.Idle; nil:
 	// never.
 	Idle func() bool
@@ -121,7 +122,7 @@ func (s *Service) awaitStart(ctx context.Context, cmd *exec.Cmd) (*process, erro
 			return server, nil
 		case first.wait(ctx, 20*time.Millisecond):
 			_ = cmd.Wait() // does not block: it has ended
-			return nil, fmt.Errorf("podman's service ended at once: %s", cmd.ProcessState)
+			return nil, fmt.Errorf("podman's service ended at once: %s (the agent's log has its words)", cmd.ProcessState)
 		case ctx.Err() != nil:
 			_ = cmd.Process.Kill()
 			return nil, fmt.Errorf("podman's service does not answer: %w", err)
@@ -136,6 +137,9 @@ func (s *Service) clear() error {
 	}
 	if err := os.Remove(s.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot remove the socket of a dead podman service: %w", err)
+	}
+	if err := forgetDead(s.RuntimeDir); err != nil {
+		return fmt.Errorf("cannot clear what dead podman processes have left: %w", err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 func (n *node) serve(t *testing.T, change func(*runtime.Service)) (up chan error, stop func()) {
 	t.Helper()
 	up = make(chan error, 100)
-	s := &runtime.Service{Socket: n.PodmanSocket(), Command: n.Command, Interval: 50 * time.Millisecond,
+	s := &runtime.Service{Socket: n.PodmanSocket(), RuntimeDir: n.RuntimeDir, Command: n.Command, Interval: 50 * time.Millisecond,
 		Log: slog.Default(), Idle: n.Idle, OnChange: func(err error) { up <- err }}
 	if change != nil {
 		change(s)
