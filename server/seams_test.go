@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"bramble.dev/bramble/server"
@@ -137,4 +141,57 @@ func TestEmptiedDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, fresh, nil) // killed in its first moments
+}
+
+// Quantities that take for ever to compare are refused wherever they come in.
+func TestMonstrousQuantities(t *testing.T) {
+	r := start(t, t.TempDir(), nil)
+	n := r.join(t, "shelf", http.NotFoundHandler())
+	c, err := rest.HTTPClientFor(r.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.CloseIdleConnections()
+	node := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{n.cert}, InsecureSkipVerify: true}}}
+	defer node.CloseIdleConnections()
+	const pods = "/api/v1/namespaces/default/pods"
+	monster := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		Name: "c", Image: "i", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("1e999999999")}},
+	}}}}
+	config := rest.CopyConfig(r.config)
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := typed.CoreV1().Pods("default").Create(t.Context(), monster, metav1.CreateOptions{}); !apierrors.IsBadRequest(err) {
+		t.Errorf("in protobuf: %v", err)
+	}
+	for _, quantity := range []string{"1e999999999", "1e-999999999", "+0.1E99999", `1\u0065999999999`} {
+		pod := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i",` +
+			`"resources":{"limits":{"cpu":"` + quantity + `"},"requests":{"cpu":"1"}}}]}}`
+		for _, test := range []struct {
+			client                          *http.Client
+			method, path, media, body, want string
+		}{
+			{c, "POST", pods, "application/json", pod, "spec.containers[0].resources.limits.cpu"},
+			{c, "PATCH", pods + "/p?fieldManager=t", "application/apply-patch+yaml", pod, "spec.containers[0].resources.limits.cpu"},
+			{node, "PATCH", "/api/v1/nodes/shelf/status", "application/merge-patch+json", `{"status":{"capacity":{"cpu":"` + quantity + `"}}}`, "status.capacity.cpu"},
+		} {
+			req, err := http.NewRequestWithContext(t.Context(), test.method, "https://"+r.address+test.path, strings.NewReader(test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Host, req.Header = api.ServerName, http.Header{"Content-Type": {test.media}}
+			resp, err := test.client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || resp.StatusCode < 400 || resp.StatusCode >= 500 || !strings.Contains(string(text), test.want) {
+				t.Errorf("%s %s of %.20s: %s %.300s %v", test.method, test.path, quantity, resp.Status, text, err)
+			}
+		}
+	}
 }

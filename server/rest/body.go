@@ -88,6 +88,9 @@ func decodeJSON(data []byte, obj any, want schema.GroupVersionKind) ([]error, er
 	if err := checkKind(named.APIVersion, named.Kind, want); err != nil {
 		return nil, err
 	}
+	if err := checkQuantities(data, obj); err != nil {
+		return nil, err
+	}
 	faults, err := kjson.UnmarshalStrict(data, obj)
 	if err != nil {
 		return nil, cannotHandle(want, errors.New(describe(data, err)))
@@ -144,6 +147,9 @@ func decodeProtobuf(data []byte, obj any, want schema.GroupVersionKind) error {
 	}
 	if err := checkKind(unknown.APIVersion, unknown.Kind, want); err != nil {
 		return err
+	}
+	if monstrousInProtobuf.Match(unknown.Raw) {
+		return badRequest("error decoding request body: it has a quantity larger or smaller than any that can be meant")
 	}
 	if err := into.Unmarshal(unknown.Raw); err != nil {
 		return cannotHandle(want, err)
