@@ -16,7 +16,7 @@ AS_ROOT    := $(if $(ROOT),-exec '$(ROOT)')
 # Folders whose code or tests need the agent's build: no cgo, Podman's tags.
 COMMANDS   := ./cmd/bramble-agent ./cmd/bramble-network ./cmd/edgectl
 AGENT_PKGS := ./nodeagent/... $(COMMANDS) ./test/...
-RACE_PKGS  := ./server/... ./systemd/... ./cmd/bramble-server
+RACE_PKGS  := ./server/... ./systemd/... ./cmd/bramble-server ./cmd/settings
 # Of the agent, what does not link Podman: the race detector needs cgo.
 PURE_PKGS  := ./nodeagent/container ./nodeagent/pod ./nodeagent/report ./nodeagent/state ./nodeagent/stream ./nodeagent/volume ./nodeagent/network/netapi
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bramble.dev/bramble/cmd/settings"
 	"bramble.dev/bramble/nodeagent"
 	"bramble.dev/bramble/nodeagent/state"
 	"bramble.dev/bramble/server/client"
@@ -55,7 +56,7 @@ func newJoin() *cobra.Command {
 // keeps: the server takes it for the same node.
 func join(ctx context.Context, o joinOptions, token string) (state.Facts, error) {
 	if o.nodeName == "" {
-		return state.Facts{}, hinted{errors.New("this machine has no host name"), "give the node a name by --node-name"}
+		return state.Facts{}, settings.Hint(errors.New("this machine has no host name"), "give the node a name by --node-name")
 	}
 	key, keyPEM, err := nodeKey(o.stateDir)
 	if err != nil {

@@ -4,32 +4,18 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"bramble.dev/bramble/cmd/settings"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newRoot().ExecuteContext(ctx); err != nil {
-		printError(os.Stderr, err)
+		settings.Print(os.Stderr, err)
 		os.Exit(1)
-	}
-}
-
-// hinted is an error with what to do about it.
-type hinted struct {
-	error
-	hint string
-}
-
-func (h hinted) Unwrap() error { return h.error }
-
-func printError(w *os.File, err error) {
-	fmt.Fprintln(w, "error:", err)
-	if h, ok := err.(hinted); ok {
-		fmt.Fprintln(w, "hint:", h.hint)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"bramble.dev/bramble/cmd/settings"
 	"bramble.dev/bramble/nodeagent"
 	"bramble.dev/bramble/nodeagent/state"
 	"bramble.dev/bramble/server/api"
@@ -74,8 +75,8 @@ func run(ctx context.Context, cfg nodeagent.Config) error {
 	quietClientGo(cfg.Log)
 	agent, err := nodeagent.New(cfg)
 	if errors.Is(err, state.ErrNotJoined) {
-		return hinted{fmt.Errorf("%w (looked in %s)", err, cfg.StateDir),
-			"run `edgectl token create` where the cluster is administered, and then the command that it prints here"}
+		return settings.Hint(fmt.Errorf("%w (looked in %s)", err, cfg.StateDir),
+			"run `edgectl token create` where the cluster is administered, and then the command that it prints here")
 	}
 	if err != nil {
 		return err
@@ -113,15 +114,15 @@ func quietClientGo(log *slog.Logger) {
 // and the agent must stand outside the namespace that its containers run in.
 func checkUser(uid int, uidMap string) error {
 	if uid == 0 {
-		return hinted{errors.New("bramble-agent does not run as root: its pods belong to an ordinary user"),
-			"install the package, which makes the user bramble, or make one (useradd -m bramble; loginctl enable-linger bramble) and run: sudo -iu bramble bramble-agent ..."}
+		return settings.Hint(errors.New("bramble-agent does not run as root: its pods belong to an ordinary user"),
+			"install the package, which makes the user bramble, or make one (useradd -m bramble; loginctl enable-linger bramble) and run: sudo -iu bramble bramble-agent ...")
 	}
 	data, err := os.ReadFile(uidMap)
 	if err != nil {
 		return fmt.Errorf("cannot tell which user namespace this is: %w", err)
 	}
 	if strings.Join(strings.Fields(string(data)), " ") != "0 0 4294967295" {
-		return hinted{errors.New("bramble-agent does not run inside a user namespace"), "do not start it by `podman unshare` or inside a rootless container"}
+		return settings.Hint(errors.New("bramble-agent does not run inside a user namespace"), "do not start it by `podman unshare` or inside a rootless container")
 	}
 	return nil
 }

@@ -1,17 +1,12 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
-	"github.com/spf13/viper"
 
+	"bramble.dev/bramble/cmd/settings"
 	"bramble.dev/bramble/nodeagent"
 	"bramble.dev/bramble/server/api"
 )
@@ -32,19 +27,13 @@ func addRunFlags(flags *pflag.FlagSet) {
 
 // readSettings merges flags over environment over file over defaults.
 func readSettings(flags *pflag.FlagSet) (nodeagent.Config, error) {
-	v := viper.New()
-	v.SetEnvPrefix("BRAMBLE")
-	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
-	v.AutomaticEnv()
-	if err := v.BindPFlags(flags); err != nil {
+	v, err := settings.Read(flags)
+	if err != nil {
 		return nodeagent.Config{}, err
 	}
-	if err := readFile(v, flags); err != nil {
+	level, err := settings.Level(v)
+	if err != nil {
 		return nodeagent.Config{}, err
-	}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(v.GetString("log-level"))); err != nil {
-		return nodeagent.Config{}, fmt.Errorf("log-level: must be debug, info, warn or error, not %q", v.GetString("log-level"))
 	}
 	cfg := nodeagent.Default()
 	cfg.StateDir = v.GetString("state-dir")
@@ -55,30 +44,4 @@ func readSettings(flags *pflag.FlagSet) (nodeagent.Config, error) {
 	cfg.Version = api.BuildVersion
 	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	return cfg, nil
-}
-
-// readFile reads the configuration file and refuses keys that are no settings.
-func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
-	path := v.GetString("config")
-	v.SetConfigFile(path)
-	v.SetConfigType("yaml")
-	err := v.ReadInConfig()
-	if errors.Is(err, fs.ErrNotExist) && path == defaultConfigFile {
-		return nil
-	}
-	if err != nil {
-		return hinted{fmt.Errorf("cannot read the configuration %s: %w", path, err), "it is YAML with one setting a line, such as  log-level: debug"}
-	}
-	var known []string
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Name != "config" && f.Name != "help" {
-			known = append(known, f.Name)
-		}
-	})
-	for _, key := range v.AllKeys() {
-		if v.InConfig(key) && !slices.Contains(known, key) {
-			return hinted{fmt.Errorf("%s: unknown setting %q", path, key), "the settings are " + strings.Join(known, ", ")}
-		}
-	}
-	return nil
 }

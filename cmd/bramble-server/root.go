@@ -30,11 +30,11 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			settings, err := readSettings(c.Flags())
+			cfg, err := readSettings(c.Flags())
 			if err != nil {
 				return err
 			}
-			return run(c.Context(), settings)
+			return run(c.Context(), cfg)
 		},
 	}
 	addFlags(root.Flags())
@@ -52,14 +52,14 @@ func newRoot() *cobra.Command {
 }
 
 // run serves until ctx ends.
-func run(ctx context.Context, s settings) error {
+func run(ctx context.Context, cfg config) error {
 	debug.SetGCPercent(50) // a board's memory is its pods'
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.level}))
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: cfg.level}))
 	listeners, err := systemd.Listeners()
 	if err != nil {
 		return err
 	}
-	srv, err := server.New(s.server, listeners, log)
+	srv, err := server.New(cfg.server, listeners, log)
 	if err != nil {
 		return err
 	}

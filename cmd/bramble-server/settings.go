@@ -3,24 +3,21 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"github.com/spf13/viper"
 
+	"bramble.dev/bramble/cmd/settings"
 	"bramble.dev/bramble/server"
 	"bramble.dev/bramble/server/api"
 )
 
 const defaultConfigFile = "/etc/bramble/server.yaml"
 
-// settings are all that the command can be told.
-type settings struct {
+// config is all that the command can be told.
+type config struct {
 	server server.Config
 	level  slog.Level
 }
@@ -42,22 +39,16 @@ func addFlags(flags *pflag.FlagSet) {
 }
 
 // readSettings merges flags over environment over file over defaults.
-func readSettings(flags *pflag.FlagSet) (settings, error) {
-	v := viper.New()
-	v.SetEnvPrefix("BRAMBLE")
-	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
-	v.AutomaticEnv()
-	if err := v.BindPFlags(flags); err != nil {
-		return settings{}, err
-	}
-	if err := readFile(v, flags); err != nil {
-		return settings{}, err
+func readSettings(flags *pflag.FlagSet) (config, error) {
+	v, err := settings.Read(flags)
+	if err != nil {
+		return config{}, err
 	}
 	built, err := time.Parse(time.RFC3339, api.BuildDate)
 	if err != nil {
-		return settings{}, fmt.Errorf("cannot read this program's build date %q: %w", api.BuildDate, err)
+		return config{}, fmt.Errorf("cannot read this program's build date %q: %w", api.BuildDate, err)
 	}
-	s := settings{server: server.Config{
+	c := config{server: server.Config{
 		DataDir:          v.GetString("data-dir"),
 		Listen:           v.GetString("listen"),
 		Advertise:        v.GetString("advertise"),
@@ -69,76 +60,16 @@ func readSettings(flags *pflag.FlagSet) (settings, error) {
 		ShutdownTimeout:  v.GetDuration("shutdown-timeout"),
 		BuildDate:        built,
 	}}
-	if err := s.level.UnmarshalText([]byte(v.GetString("log-level"))); err != nil {
-		return settings{}, fmt.Errorf("log-level: must be debug, info, warn or error, not %q", v.GetString("log-level"))
+	if c.level, err = settings.Level(v); err != nil {
+		return config{}, err
 	}
-	return s, s.server.Validate()
-}
-
-// readFile reads the configuration file and refuses keys that are no settings.
-func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
-	path := v.GetString("config")
-	v.SetConfigFile(path)
-	v.SetConfigType("yaml")
-	err := v.ReadInConfig()
-	if errors.Is(err, fs.ErrNotExist) && path == defaultConfigFile {
-		return nil
-	}
-	if err != nil {
-		return hinted{fmt.Errorf("cannot read the configuration %s: %w", path, err), "it is YAML with one setting a line, such as  listen: :6443"}
-	}
-	var known []string
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Name != "config" && f.Name != "help" {
-			known = append(known, f.Name)
-		}
-	})
-	for _, key := range v.AllKeys() {
-		if v.InConfig(key) && !slices.Contains(known, key) {
-			return hinted{fmt.Errorf("%s: unknown setting %q", path, key), suggestion(key, known)}
-		}
-	}
-	return nil
-}
-
-// suggestion names the setting that was meant, or all.
-func suggestion(key string, known []string) string {
-	best, distance := "", 4
-	for _, k := range known {
-		if d := editDistance(key, k); d < distance {
-			best, distance = k, d
-		}
-	}
-	if best != "" {
-		return fmt.Sprintf("did you mean %s?", best)
-	}
-	return "the settings are " + strings.Join(known, ", ")
-}
-
-// editDistance is how many letters must be changed to make b of a (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return c, c.server.Validate()
 }
 
 // hint adds the way out of errors that have one.
 func hint(err error) error {
 	if errors.Is(err, os.ErrPermission) {
-		return hinted{err, "run it as the user that owns --data-dir, or choose another with --data-dir"}
+		return settings.Hint(err, "run it as the user that owns --data-dir, or choose another with --data-dir")
 	}
 	return err
 }

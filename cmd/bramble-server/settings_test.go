@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,9 +8,11 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"bramble.dev/bramble/cmd/settings"
 )
 
-func read(t *testing.T, file string, args ...string) (settings, error) {
+func read(t *testing.T, file string, args ...string) (config, error) {
 	t.Helper()
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	addFlags(flags)
@@ -53,9 +54,8 @@ func TestBadSettings(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
-		var h hinted
-		if errors.As(err, &h) != (test.hint != "") || !strings.Contains(h.hint, test.hint) {
-			t.Errorf("%s: hint %q, want %q", test.name, h.hint, test.hint)
+		if hint := settings.HintOf(err); (hint != "") != (test.hint != "") || !strings.Contains(hint, test.hint) {
+			t.Errorf("%s: hint %q, want %q", test.name, hint, test.hint)
 		}
 	}
 	if _, err := read(t, "", "--config", "/nowhere/server.yaml"); err == nil {

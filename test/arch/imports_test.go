@@ -19,7 +19,7 @@ var allowed = map[string][]string{
 	"server":         {"server"}, // the whole tree: it wires
 	"nodeagent":      {"nodeagent", "server/client", "server/tunnel"},
 	"nodeagent/*":    {"server/client", "server/tunnel"},
-	"cmd":            {"server", "nodeagent"},
+	"cmd":            {"server", "nodeagent", "cmd/settings"},
 	"test":           {"server", "nodeagent", "test", "cmd"},
 }
 
