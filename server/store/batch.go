@@ -90,6 +90,38 @@ func (b *batch) add(c Change, rev uint64) {
 	b.ops = append(b.ops, o)
 }
 
+// splitVolatile takes the requests that need no disk out of b, if others do,
+// into a batch of their own that is not planned yet.
+func (b *batch) splitVolatile() *batch {
+	rest := &batch{store: b.store, rows: map[Key]row{}}
+	if !b.durable {
+		return rest
+	}
+	var needy []*request
+	for _, r := range b.requests {
+		if r.trial || !b.store.volatile(r.changes) {
+			needy = append(needy, r)
+			continue
+		}
+		r.revs, r.err, r.stale = nil, nil, false
+		rest.requests = append(rest.requests, r)
+	}
+	b.requests = needy
+	return rest
+}
+
+// volatile reports whether changes leave the disk as it is.
+func (s *Store) volatile(changes []Change) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, c := range changes {
+		if !c.Check && (!c.Volatile || c.Delete && s.row(c.Key).onDisk) {
+			return false
+		}
+	}
+	return true
+}
+
 // persist writes the durable operations in one transaction. Without any it
 // does not touch the database.
 func (b *batch) persist(db *database) error {

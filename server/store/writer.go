@@ -88,7 +88,9 @@ func (s *Store) gather(first *request) *batch {
 
 // commit takes b through plan, disk and publication, answers its requests and
 // returns the newest revision that was handed to a Body. A revision that was
-// handed out for a transaction that failed is not used again.
+// handed out for a transaction that failed is not used again. When the disk
+// refuses, what needs no disk is committed without the rest: leases are renewed
+// while it is full.
 func (s *Store) commit(b *batch, last uint64) uint64 {
 	last = b.plan(last)
 	err := b.persist(s.db)
@@ -97,6 +99,8 @@ func (s *Store) commit(b *batch, last uint64) uint64 {
 	}
 	if err == nil {
 		s.publish(b)
+	} else if rest := b.splitVolatile(); len(rest.requests) > 0 {
+		last = s.commit(rest, last)
 	}
 	var unwritable error
 	if b.trial {

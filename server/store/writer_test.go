@@ -178,3 +178,36 @@ func BenchmarkCommit(b *testing.B) {
 		})
 	}
 }
+
+// TestLeasesAreRenewedWhileTheDiskIsFull holds that a volatile change that
+// shares its batch with durable ones does not fail with them.
+func TestLeasesAreRenewedWhileTheDiskIsFull(t *testing.T) {
+	s := open(t, t.TempDir())
+	if err := s.LimitPages(2); err != nil {
+		t.Fatal(err)
+	}
+	large := func(uint64) []byte { return bytes.Repeat([]byte("x"), 100_000) }
+	const writers, rounds = 8, 50
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			for range rounds {
+				if _, err := s.Commit(t.Context(), store.Change{Key: key(fmt.Sprint("big", i)), Body: large}); err == nil {
+					t.Error("a full disk took a durable change")
+				}
+			}
+		})
+		wg.Go(func() {
+			rev := uint64(0)
+			for range rounds {
+				revs, err := s.Commit(t.Context(), lease(fmt.Sprint("n", i), rev))
+				if err != nil {
+					t.Errorf("a lease fails with the disk: %v", err)
+					return
+				}
+				rev = revs[0]
+			}
+		})
+	}
+	wg.Wait()
+}
