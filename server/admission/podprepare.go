@@ -31,7 +31,9 @@ func PreparePodStatus(p *corev1.Pod, status corev1.PodStatus) {
 func BindPod(p *corev1.Pod, node string, now metav1.Time) {
 	p.Spec.NodeName = node
 	p.Status.NominatedNodeName = ""
-	SetPodCondition(&p.Status, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, now)
+	SetPodCondition(&p.Status, corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, ObservedGeneration: p.Generation,
+	}, now)
 }
 
 // SetPodCondition puts c into s. The time of transition is now if the

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"bramble.dev/bramble/server/admission"
 	"bramble.dev/bramble/server/objects"
 )
 
@@ -76,22 +77,10 @@ func assign(pod *corev1.Pod, b *corev1.Binding, gr schema.GroupResource, now met
 	case pod.Spec.NodeName != "":
 		return apierrors.NewConflict(gr, pod.Name, fmt.Errorf("pod %s is already assigned to node %q", pod.Name, pod.Spec.NodeName))
 	}
-	pod.Spec.NodeName = b.Target.Name
 	if len(b.Annotations) > 0 && pod.Annotations == nil {
 		pod.Annotations = make(map[string]string)
 	}
 	maps.Copy(pod.Annotations, b.Annotations)
-	setScheduled(pod, now)
+	admission.BindPod(pod, b.Target.Name, now)
 	return nil
-}
-
-func setScheduled(pod *corev1.Pod, now metav1.Time) {
-	want := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now, ObservedGeneration: pod.Generation}
-	for i, have := range pod.Status.Conditions {
-		if have.Type == corev1.PodScheduled {
-			pod.Status.Conditions[i] = want
-			return
-		}
-	}
-	pod.Status.Conditions = append(pod.Status.Conditions, want)
 }
