@@ -19,9 +19,6 @@ func Ready() error { return notify(daemon.SdNotifyReady) }
 // Stopping says that the service begins to shut down.
 func Stopping() error { return notify(daemon.SdNotifyStopping) }
 
-// Status sets the line that `systemctl status` shows.
-func Status(text string) error { return notify("STATUS=" + text) }
-
 func notify(state string) error {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		return fmt.Errorf("cannot notify the service manager: %w", err)

@@ -116,17 +116,7 @@ func (c *Client) GetNodeHardware(ctx context.Context, name string) (*api.NodeHar
 	return get[api.NodeHardware](ctx, c.own, "nodehardwares", "", name)
 }
 
-// CreateNodeHardware reports the board for the first time.
-func (c *Client) CreateNodeHardware(ctx context.Context, h *api.NodeHardware) (*api.NodeHardware, error) {
-	return create(ctx, c.own, "nodehardwares", h)
-}
-
 // PatchNodeHardwareStatus reports the board anew.
 func (c *Client) PatchNodeHardwareStatus(ctx context.Context, name string, p Patch) (*api.NodeHardware, error) {
 	return patch[api.NodeHardware](ctx, c.own, "nodehardwares", "status", "", name, p)
-}
-
-// UpdateNodeHardwareStatus reports the board anew, all of it.
-func (c *Client) UpdateNodeHardwareStatus(ctx context.Context, h *api.NodeHardware) (*api.NodeHardware, error) {
-	return update(ctx, c.own, "nodehardwares", "status", h)
 }

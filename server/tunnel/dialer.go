@@ -86,11 +86,6 @@ func (d *Dialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error)
 	return d.links[0].open(ctx, d.Wait)
 }
 
-// DialBulk is DialContext on the bulk connection.
-func (d *Dialer) DialBulk(ctx context.Context, _, _ string) (net.Conn, error) {
-	return d.links[1].open(ctx, d.Wait)
-}
-
 // Connected reports whether the control connection is up.
 func (d *Dialer) Connected() bool { return d.links[0].current() != nil }
 
