@@ -36,7 +36,9 @@ func TestTheCompatibilityDocumentIsCurrent(t *testing.T) {
 	doc.WriteString("# What is served, and what becomes of each field\n\n" +
 		"Made by `go test ./server/admission -run Compatibility -update` from the server's\n" +
 		"discovery documents and tables. Do not edit: a test compares it.\n\n")
-	writeKinds(t, &doc)
+	registry, handler := served(t)
+	writeKinds(t, &doc, registry, handler)
+	writeLimits(t, &doc, handler)
 	writePodFields(&doc)
 	if *update {
 		if err := os.WriteFile(compatibilityFile, doc.Bytes(), 0o644); err != nil {
@@ -52,7 +54,8 @@ func TestTheCompatibilityDocumentIsCurrent(t *testing.T) {
 	}
 }
 
-func writeKinds(t *testing.T, doc *bytes.Buffer) {
+// served is the API with nothing in it.
+func served(t *testing.T) (*objects.Registry, http.Handler) {
 	db, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -64,11 +67,15 @@ func writeKinds(t *testing.T, doc *bytes.Buffer) {
 	}
 	handler, err := rest.New(rest.Config{
 		Registry: registry, Log: slog.New(slog.DiscardHandler),
-		Authenticator: administrator{}, Authorizer: auth.NewAuthorizer(nil),
+		Authenticator: anyone{}, Authorizer: auth.NewAuthorizer(nil),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return registry, handler
+}
+
+func writeKinds(t *testing.T, doc *bytes.Buffer, registry *objects.Registry, handler http.Handler) {
 	doc.WriteString("## Kinds\n\n| resource | group/version | scope | kept | verbs | subresources (verbs) |\n|---|---|---|---|---|---|\n")
 	for _, path := range []string{"/api", "/apis"} {
 		for _, group := range discovered(t, handler, path).Items {
@@ -170,9 +177,12 @@ func code(words []string) string {
 	return "`" + strings.Join(words, "`, `") + "`"
 }
 
-// administrator is who asks here.
-type administrator struct{}
+// anyone is who the request says, else an administrator.
+type anyone struct{}
 
-func (administrator) Authenticate(*http.Request) (api.User, bool, error) {
-	return api.User{Name: "admin", Groups: []string{"system:masters"}}, true, nil
+func (anyone) Authenticate(r *http.Request) (api.User, bool, error) {
+	if node := r.Header.Get("Node"); node != "" {
+		return api.User{Name: api.NodeUserPrefix + node, Groups: []string{api.GroupNodes, api.GroupAuthenticated}}, true, nil
+	}
+	return api.User{Name: "admin", Groups: []string{api.GroupMasters}}, true, nil
 }
