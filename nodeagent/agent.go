@@ -119,8 +119,13 @@ func (a *Agent) makeWorkers() {
 }
 
 // Run runs the agent until ctx ends, which is no error, or a part of it cannot
-// go on. Pods outlive it.
+// go on; state.ErrInUse when another agent runs. Pods outlive it.
 func (a *Agent) Run(ctx context.Context) error {
+	unlock, err := state.Lock(a.cfg.StateDir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := os.MkdirAll(a.cfg.own(""), 0o700); err != nil {
 		return fmt.Errorf("cannot make the runtime directory: %w", err)
 	}
@@ -133,7 +138,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	} {
 		group.Go(func() error { return part(ctx) })
 	}
-	err := group.Wait()
+	err = group.Wait()
 	a.client.Close()
 	a.network.Close()
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

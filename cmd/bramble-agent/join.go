@@ -10,6 +10,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/url"
 	"os"
 	"strings"
 
@@ -33,7 +35,12 @@ func newJoin() *cobra.Command {
 		Short:   "Make this machine a node of a cluster",
 		Long:    "Make this machine a node of a cluster, by a token that `edgectl token create` printed.\nThe token names the cluster's authority, so that no other server is believed.",
 		Example: "  bramble-agent join --server 192.0.2.10 bramble1.5f0c...",
-		Args:    cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return settings.Hint(fmt.Errorf("join needs one token, and got %d", len(args)), "`edgectl token create`, where the cluster is administered, prints the whole command")
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkUser(os.Getuid(), "/proc/self/uid_map"); err != nil {
 				return err
@@ -58,11 +65,18 @@ func join(ctx context.Context, o joinOptions, token string) (state.Facts, error)
 	if o.nodeName == "" {
 		return state.Facts{}, settings.Hint(errors.New("this machine has no host name"), "give the node a name by --node-name")
 	}
-	key, keyPEM, err := nodeKey(o.stateDir)
-	if err != nil {
+	if err := checkJoined(o.stateDir, o.nodeName); err != nil {
 		return state.Facts{}, err
 	}
+	key, keyPEM, err := nodeKey(o.stateDir)
+	if err != nil {
+		return state.Facts{}, settings.Hint(err, "run this as the node's own user, or name a directory of that user by --state-dir")
+	}
 	answer, err := client.Join(ctx, o.server, token, o.nodeName, key)
+	var unreached *url.Error
+	if errors.As(err, &unreached) {
+		return state.Facts{}, settings.Hint(err, "see that bramble-server runs and listens there for other machines (its --listen), and give its address by --server HOST:PORT")
+	}
 	if err != nil {
 		return state.Facts{}, err
 	}
@@ -73,6 +87,17 @@ func join(ctx context.Context, o joinOptions, token string) (state.Facts, error)
 	}
 	identity := state.Identity{Key: keyPEM, Certificate: []byte(answer.Certificate), CA: []byte(answer.CA)}
 	return facts, state.Join(o.stateDir, facts, identity)
+}
+
+// checkJoined refuses to make another node of one: its pods would be left behind
+// under the old name. To join again under the same name renews the identity.
+func checkJoined(dir, name string) error {
+	record, err := state.Open(dir, slog.New(slog.DiscardHandler))
+	if err != nil || record.Facts().NodeName == name {
+		return nil // not joined, or not readable: joining makes it anew
+	}
+	return settings.Hint(fmt.Errorf("this machine is node %s already (%s)", record.Facts().NodeName, dir),
+		fmt.Sprintf("to join again under that name: --node-name %s; to make another node of it: stop the agent, edgectl delete node %[1]s, and remove %s", record.Facts().NodeName, dir))
 }
 
 // nodeKey returns the key of an earlier join, or a new one.

@@ -10,6 +10,7 @@ import (
 
 	"bramble.dev/bramble/cmd/settings"
 	"bramble.dev/bramble/nodeagent"
+	"bramble.dev/bramble/nodeagent/state"
 )
 
 func settingsOf(t *testing.T, args ...string) (nodeagent.Config, error) {
@@ -85,5 +86,27 @@ func TestJoinKeepsItsKey(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, "key.pem"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key's mode: %v, %v", info, err)
+	}
+}
+
+// TestJoinExplainsItself: what goes wrong says what to do next.
+func TestJoinExplainsItself(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	if err := state.Join(dir, state.Facts{NodeName: "shelf", PodCIDR: "10.100.1.0/24"}, state.Identity{}); err != nil {
+		t.Fatal(err)
+	}
+	token := "bramble1." + strings.Repeat("0", 64) + ".abcdef.0123456789abcdef"
+	for _, c := range []struct{ name, dir, token, hint string }{
+		{"shelf", dir, token, "--server"}, // nobody listens on port 1
+		{"attic", dir, token, "edgectl delete node shelf"},
+		{"attic", "/proc/nowhere", token, "--state-dir"},
+	} {
+		_, err := join(t.Context(), joinOptions{server: "127.0.0.1:1", nodeName: c.name, stateDir: c.dir}, c.token)
+		if err == nil || !strings.Contains(settings.HintOf(err), c.hint) {
+			t.Errorf("join as %s in %s: %v, hint %q, want one with %q", c.name, c.dir, err, settings.HintOf(err), c.hint)
+		}
+	}
+	if err := newJoin().Args(nil, nil); settings.HintOf(err) == "" {
+		t.Errorf("without a token: %v, and no hint", err)
 	}
 }

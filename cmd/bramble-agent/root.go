@@ -99,7 +99,11 @@ func run(ctx context.Context, cfg nodeagent.Config) error {
 		warn(systemd.Stopping())
 		return nil
 	})
-	return group.Wait()
+	err = group.Wait()
+	if errors.Is(err, state.ErrInUse) {
+		return settings.Hint(err, "stop the other one first (systemctl --user stop bramble-agent, or by its process); each node has one agent and a --state-dir of its own")
+	}
+	return err
 }
 
 // quietClientGo has client-go's complaints of a server out of reach in our log,

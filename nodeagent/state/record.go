@@ -149,7 +149,7 @@ func (r *Record) Keep(pod *corev1.Pod) (*Pod, error) {
 		}
 	}
 	if !next.Address.IsValid() {
-		addr, err := r.allot()
+		addr, err := r.allot(pod.Status.PodIP)
 		if err != nil {
 			return nil, fmt.Errorf("cannot record pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}
@@ -220,9 +220,9 @@ func (r *Record) path(uid string) string {
 	return filepath.Join(r.dir, "pods", filepath.Base(uid)+".json")
 }
 
-// allot returns an address of the node's range that no pod has; the caller
-// holds r.mu.
-func (r *Record) allot() (netip.Addr, error) {
+// allot returns an address of the node's range that no pod has: the one that the
+// pod is said to have, where its own record was lost. The caller holds r.mu.
+func (r *Record) allot(said string) (netip.Addr, error) {
 	prefix, err := netip.ParsePrefix(r.facts.PodCIDR)
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("cannot use the node's pod range: %w", err)
@@ -230,6 +230,9 @@ func (r *Record) allot() (netip.Addr, error) {
 	taken := make(map[netip.Addr]bool, len(r.pods))
 	for _, pod := range r.pods {
 		taken[pod.Address] = true
+	}
+	if had, err := netip.ParseAddr(said); err == nil && usable(prefix, had) && !taken[had] {
+		return had, nil
 	}
 	addr, err := free(prefix, r.last, taken)
 	if err == nil {

@@ -174,6 +174,22 @@ func TestUnreadableFileIsSetAside(t *testing.T) {
 	}
 }
 
+// TestLostRecordKeepsItsAddress: a pod that runs must not be given another
+// address because its file was damaged; nor one that is another's or nobody's.
+func TestLostRecordKeepsItsAddress(t *testing.T) {
+	r := open(t, joined(t, "10.100.3.0/24"))
+	for _, c := range []struct{ uid, said, want string }{
+		{"a", "10.100.3.9", "10.100.3.9"}, {"b", "10.100.3.9", "10.100.3.2"}, {"c", "10.100.4.9", "10.100.3.3"},
+		{"d", "10.100.3.1", "10.100.3.4"}, {"e", "10.100.3.0", "10.100.3.5"}, {"f", "10.100.3.255", "10.100.3.6"}, {"g", "x", "10.100.3.7"},
+	} {
+		p := newPod(c.uid)
+		p.Status.PodIP = c.said
+		if kept, err := r.Keep(p); err != nil || kept.Address.String() != c.want {
+			t.Errorf("said to have %s: %v (%v), want %s", c.said, kept.Address, err, c.want)
+		}
+	}
+}
+
 // TestDiskRefuses: a pod that cannot be written has one address all the same,
 // nobody else gets it, and it is written when there is room again.
 func TestDiskRefuses(t *testing.T) {
