@@ -43,7 +43,7 @@ type PlacementStatus struct {
 	// counts once for each reason.
 	Rejections []PlacementRejection `json:"rejections,omitempty"`
 	// Nodes is every node's verdict: the best first, then those that do not fit.
-	// It ends at 100 nodes.
+	// It ends at 32 nodes.
 	Nodes []PlacementNode `json:"nodes,omitempty"`
 }
 

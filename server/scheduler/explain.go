@@ -13,7 +13,8 @@ import (
 	"bramble.dev/bramble/server/api"
 )
 
-// What is kept of explanations: the last pods, and the best nodes of each.
+// What is kept of explanations: the last pods, and the best nodes of each
+// (which api.PlacementStatus.Nodes says).
 const (
 	maxExplained = 256
 	maxNodes     = 32
