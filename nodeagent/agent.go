@@ -84,7 +84,6 @@ func (a *Agent) connectServer() error {
 			a.node.Look()
 		}
 	}
-	a.dialer.OnError = a.health.serverAway
 	var err error
 	a.client, err = client.New(a.dialer.DialContext, client.Config{UserAgent: "bramble-agent/" + a.cfg.Version, Log: a.log})
 	return err

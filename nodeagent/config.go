@@ -72,14 +72,14 @@ func beside(name string) string {
 func (c *Config) Validate() error {
 	switch {
 	case c.StateDir == "":
-		return errors.New("stateDir: must be set")
+		return errors.New("state-dir: must be set")
 	case c.RuntimeDir == "":
-		return errors.New("runtimeDir: must be set")
+		return errors.New("the runtime directory must be set")
 	case c.Log == nil:
-		return errors.New("log: must be set")
+		return errors.New("the log must be set")
 	}
 	if info, err := os.Stat(c.RuntimeDir); err != nil || !info.IsDir() {
-		return fmt.Errorf("runtimeDir: %s is no directory: let the user linger (loginctl enable-linger) or set XDG_RUNTIME_DIR", c.RuntimeDir)
+		return fmt.Errorf("cannot use the runtime directory: %s is no directory: let the user linger (loginctl enable-linger) or set XDG_RUNTIME_DIR", c.RuntimeDir)
 	}
 	if c.PodmanSocket == "" {
 		c.PodmanSocket = filepath.Join(c.RuntimeDir, "podman", "podman.sock")

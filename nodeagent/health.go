@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"bramble.dev/bramble/nodeagent/report"
-	"bramble.dev/bramble/server/tunnel"
 )
 
 // kubeVersion is the Kubernetes whose node we speak as.
@@ -16,7 +15,6 @@ type health struct {
 	mu     sync.Mutex // protects what follows
 	engine string     // why Podman does not serve; empty: it does
 	net    string     // why the network does not stand
-	away   string     // why the server cannot be reached, as logged last
 	host   string
 	podman string // its version
 	dns    []string
@@ -58,9 +56,6 @@ func (h *health) resolver() []string {
 	defer h.mu.Unlock()
 	return h.dns
 }
-
-// serverAway is called while the server cannot be reached.
-func (h *health) serverAway(_ tunnel.Channel, err error) { h.set(&h.away, err.Error()) }
 
 // healthNow is what the node's status is composed of.
 func (a *Agent) healthNow() report.Health {

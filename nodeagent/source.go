@@ -2,6 +2,7 @@ package nodeagent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -44,7 +45,7 @@ func (s *source) Secret(ctx context.Context, namespace, name string) (*corev1.Se
 func fetch[T any](ctx context.Context, s *source, kind, namespace, name string,
 	get func(context.Context, string, string) (*T, error), keep func(*T) error, kept func(string, string) *T,
 ) (*T, error) {
-	err := fmt.Errorf("the server is not in reach")
+	err := errors.New("the server is not in reach")
 	if s.connected() {
 		ctx, cancel := context.WithTimeout(ctx, objectTimeout)
 		defer cancel()

@@ -1,6 +1,6 @@
 // Package pod brings each pod of this node to what is wanted of it. Plan
 // compares what is desired with what the container engine has and returns the
-// next steps; Do takes one; a worker a pod repeats that until nothing is left
+// next steps; a worker a pod takes them, and repeats that until nothing is left
 // to do. What is observed comes from the engine at every turn, so that an agent
 // that was killed picks up where the engine stands.
 //

@@ -7,11 +7,11 @@ type Action string
 
 // The actions, in the order in which a pod's life needs them.
 const (
-	Attach          Action = "attach"           // the pod's network namespace
-	Mount           Action = "mount"            // the pod's volumes
-	CreatePod       Action = "create pod"       // the engine's pod, running
-	PullImage       Action = "pull image"       // as the container's pull policy says
-	CreateContainer Action = "create container" //
+	Attach          Action = "attach"     // the pod's network namespace
+	Mount           Action = "mount"      // the pod's volumes
+	CreatePod       Action = "create pod" // the engine's pod, running
+	PullImage       Action = "pull image" // as the container's pull policy says
+	CreateContainer Action = "create container"
 	StartContainer  Action = "start container"
 	StopContainer   Action = "stop container"
 	RemoveContainer Action = "remove container"

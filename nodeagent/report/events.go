@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"bramble.dev/bramble/server/client"
 )
@@ -33,7 +32,7 @@ type EventServer interface {
 	PatchEvent(ctx context.Context, namespace, name string, p client.Patch) (*corev1.Event, error)
 }
 
-// Events sends the events of the node and its pods. Equal ones within ten
+// Events sends the events of the node's pods. Equal ones within ten
 // minutes are one object that counts. While the server is away the newest wait.
 type Events struct {
 	server EventServer
@@ -68,11 +67,6 @@ func (e *Events) Pod(pod *corev1.Pod, container, eventType, reason, message stri
 	e.record(ref, eventType, reason, message)
 }
 
-// Node records an event about the node itself. It does not block.
-func (e *Events) Node(eventType, reason, message string) {
-	e.record(corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: e.node, UID: types.UID(e.node)}, eventType, reason, message)
-}
-
 func (e *Events) record(ref corev1.ObjectReference, eventType, reason, message string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -95,13 +89,9 @@ func (e *Events) record(ref corev1.ObjectReference, eventType, reason, message s
 }
 
 func (e *Events) make(ref corev1.ObjectReference, eventType, reason, message string, now metav1.Time) *corev1.Event {
-	namespace := ref.Namespace
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
 	return &corev1.Event{
 		TypeMeta:       metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
-		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s.%x", ref.Name, now.UnixNano())},
+		ObjectMeta:     metav1.ObjectMeta{Namespace: ref.Namespace, Name: fmt.Sprintf("%s.%x", ref.Name, now.UnixNano())},
 		InvolvedObject: ref, Type: eventType, Reason: reason, Message: message,
 		Source:              corev1.EventSource{Component: Component, Host: e.node},
 		ReportingController: Component, ReportingInstance: e.node,

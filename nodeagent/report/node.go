@@ -34,7 +34,6 @@ type Node struct {
 	Health func() Health
 	Every  time.Duration // default 10 s
 	Log    *slog.Logger
-	Events *Events // nil: none
 
 	wake  chan struct{}
 	again atomic.Bool // forget what was sent

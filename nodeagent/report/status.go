@@ -80,7 +80,7 @@ func nodeConditions(f Facts, h Health) []corev1.NodeCondition {
 		pressure(corev1.NodeMemoryPressure, f.MemoryBytes > 0 && f.MemoryAvailableBytes < lowMemory,
 			"KubeletHasInsufficientMemory", "less than 100 MiB of memory are available",
 			"KubeletHasSufficientMemory", "the node has sufficient memory available"),
-		pressure(corev1.NodeDiskPressure, f.StorageBytes > 0 && f.StorageAvailableByte < f.StorageBytes/10,
+		pressure(corev1.NodeDiskPressure, f.StorageBytes > 0 && f.StorageAvailableBytes < f.StorageBytes/10,
 			"KubeletHasDiskPressure", "less than a tenth of the storage is available",
 			"KubeletHasNoDiskPressure", "the node has no disk pressure"),
 		pressure(corev1.NodePIDPressure, f.ProcessesMax > 0 && f.Processes > f.ProcessesMax/10*9,

@@ -19,12 +19,12 @@ type System struct{ Root, Data string }
 
 // Facts is what the node is, as one look found it. A zero number is unknown.
 type Facts struct {
-	CPUs                               int
-	MemoryBytes, MemoryAvailableBytes  int64 // MemTotal and MemAvailable of /proc/meminfo
-	StorageBytes, StorageAvailableByte int64 // for other users than root
-	Processes, ProcessesMax            int64
-	Info                               corev1.NodeSystemInfo
-	Unenforced                         []string // resources whose limits the kernel cannot hold here
+	CPUs                                int
+	MemoryBytes, MemoryAvailableBytes   int64 // MemTotal and MemAvailable of /proc/meminfo
+	StorageBytes, StorageAvailableBytes int64 // for other users than root
+	Processes, ProcessesMax             int64
+	Info                                corev1.NodeSystemInfo
+	Unenforced                          []string // resources whose limits the kernel cannot hold here
 }
 
 // Read looks at the node. What cannot be read stays zero.
@@ -35,7 +35,7 @@ func (s System) Read() Facts {
 	var disk unix.Statfs_t
 	if unix.Statfs(s.Data, &disk) == nil {
 		f.StorageBytes = int64(disk.Blocks) * int64(disk.Bsize)
-		f.StorageAvailableByte = int64(disk.Bavail) * int64(disk.Bsize)
+		f.StorageAvailableBytes = int64(disk.Bavail) * int64(disk.Bsize)
 	}
 	f.ProcessesMax, _ = strconv.ParseInt(s.line("proc/sys/kernel/pid_max"), 10, 64)
 	if fields := strings.Fields(s.line("proc/loadavg")); len(fields) > 3 { // "0.1 0.2 0.3 running/all last"

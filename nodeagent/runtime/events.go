@@ -20,9 +20,9 @@ const (
 )
 
 // Events tells when one of Bramble's containers has ended or was removed, by
-// whomever, also where Podman has missed the end. An Event without PodUID says that Podman is there again after it
-// was not: anything may have changed meanwhile, so look at all pods. One comes
-// first of all.
+// whomever, also where Podman has missed the end. An Event without PodUID says
+// that Podman is there again after it was not: anything may have changed
+// meanwhile, so look at all pods. One comes first of all.
 //
 // While Podman's service is away, Events tries again with growing pauses. The
 // channel is closed when ctx ends; the reader must read until then.

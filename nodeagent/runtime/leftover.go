@@ -12,8 +12,7 @@ import (
 // runtime directory was not emptied: it would look for namespaces that nobody
 // holds any more, and refuse for ever. Without its mark of life, and its locks in
 // memory, it takes what it finds for what a reboot has left, which it knows how
-// to mend. It does nothing
-// while a process that holds Podman's namespaces is alive.
+// to mend. It does nothing while a process that holds Podman's namespaces is alive.
 func forgetDead(runtimeDir string) error {
 	dir := filepath.Join(runtimeDir, "libpod", "tmp")
 	uid := ownerOf(dir)

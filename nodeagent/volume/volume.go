@@ -13,6 +13,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -105,7 +106,7 @@ func (v *Volumes) make(ctx context.Context, pod *corev1.Pod, volume *corev1.Volu
 		files, err := secret(ctx, source, pod.Namespace, volume.Secret)
 		return v.project(pod, volume.Name, files, err)
 	}
-	return place{}, fmt.Errorf("this type of volume is not supported")
+	return place{}, errors.New("this type of volume is not supported")
 }
 
 // project keeps files' volume in the runtime directory.

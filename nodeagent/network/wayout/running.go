@@ -84,7 +84,7 @@ func (r *running) watch(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.ended = make(chan struct{})
 	done := make(chan struct{})
-	go func() {
+	go func() { // ends with the program or with stop, which waits for it
 		defer close(done)
 		if process.Wait(ctx, r.pid) == nil {
 			close(r.ended)
