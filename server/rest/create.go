@@ -6,35 +6,18 @@ import (
 
 // create serves POST to a collection.
 func (s *server) create(w http.ResponseWriter, r *request) error {
-	f, err := accepts(r.Request, true)
+	in, err := readObject(r, "CreateOptions")
 	if err != nil {
 		return err
 	}
-	opts, err := readWriteOptions(r.Request, "CreateOptions")
+	if err := checkNamespace(in.obj, r.kind.Namespaced, r.Namespace); err != nil {
+		return err
+	}
+	setKind(in.obj, r.kind)
+	res, err := s.cfg.Registry.Create(r.Context(), r.kind, r.Namespace, in.obj, in.opts.WriteOptions)
 	if err != nil {
+		addWarnings(w, in.warnings)
 		return err
 	}
-	data, media, err := readBody(r.Request)
-	if err != nil {
-		return err
-	}
-	obj := r.kind.New()
-	faults, err := decode(data, media, obj, r.kind.GroupVersionKind)
-	if err != nil {
-		return err
-	}
-	warnings, err := opts.judge(faults, r.kind.GroupVersionKind)
-	if err != nil {
-		return err
-	}
-	if err := checkNamespace(obj, r.kind.Namespaced, r.Namespace); err != nil {
-		return err
-	}
-	setKind(obj, r.kind)
-	res, err := s.cfg.Registry.Create(r.Context(), r.kind, r.Namespace, obj, opts.WriteOptions)
-	if err != nil {
-		addWarnings(w, warnings)
-		return err
-	}
-	return s.respond(w, r, http.StatusCreated, f, res, warnings)
+	return s.respond(w, r, http.StatusCreated, in.form, res, in.warnings)
 }

@@ -8,27 +8,11 @@ import (
 
 // update serves PUT of an object or of a subresource that generic code serves.
 func (s *server) update(w http.ResponseWriter, r *request) error {
-	f, err := accepts(r.Request, true)
+	in, err := readObject(r, "UpdateOptions")
 	if err != nil {
 		return err
 	}
-	opts, err := readWriteOptions(r.Request, "UpdateOptions")
-	if err != nil {
-		return err
-	}
-	data, media, err := readBody(r.Request)
-	if err != nil {
-		return err
-	}
-	wanted := r.kind.New()
-	faults, err := decode(data, media, wanted, r.kind.GroupVersionKind)
-	if err != nil {
-		return err
-	}
-	warnings, err := opts.judge(faults, r.kind.GroupVersionKind)
-	if err != nil {
-		return err
-	}
+	wanted := in.obj
 	if err := checkName(wanted, r.Name); err != nil {
 		return err
 	}
@@ -43,10 +27,10 @@ func (s *server) update(w http.ResponseWriter, r *request) error {
 		}
 		return obj, nil
 	}
-	res, err := s.cfg.Registry.Update(r.Context(), r.kind, r.subresource(), r.Namespace, r.Name, change, opts.WriteOptions)
+	res, err := s.cfg.Registry.Update(r.Context(), r.kind, r.subresource(), r.Namespace, r.Name, change, in.opts.WriteOptions)
 	if err != nil {
-		addWarnings(w, warnings)
+		addWarnings(w, in.warnings)
 		return err
 	}
-	return s.respond(w, r, http.StatusOK, f, res, warnings)
+	return s.respond(w, r, http.StatusOK, in.form, res, in.warnings)
 }
