@@ -17,7 +17,9 @@ import (
 var (
 	monstrous       = regexp.MustCompile(`^[+-]?[0-9.]+[eE][+-]?[0-9]{5,}$`)
 	monstrousInJSON = regexp.MustCompile(`[0-9.][eE][+-]?[0-9]{5}|\\u`) // or hidden by an escape
-	// A Quantity is a message whose only field is a string: tag, length, text.
+	// A Quantity is a message whose only field is a string: tag, length, text. So
+	// are others, such as names, of which some begin like a number: only seven
+	// digits are taken for one here.
 	monstrousInProtobuf = regexp.MustCompile(`(?s)\x0a.{1,3}[+-]?[0-9.]+[eE][+-]?[0-9]{7}`)
 	quantityType        = reflect.TypeFor[resource.Quantity]()
 )
