@@ -139,7 +139,7 @@ var podFields = map[string]fieldRule{
 	"containers[].startupProbe":                     no(noProbe),
 	"containers[].lifecycle":                        no("hooks are not supported yet, and the container would start or stop without them; remove it"),
 	"containers[].terminationMessagePath":           {verdict: honoured},
-	"containers[].terminationMessagePolicy":         {verdict: honoured},
+	"containers[].terminationMessagePolicy":         warn("the message is read from terminationMessagePath only", "File"),
 	"containers[].imagePullPolicy":                  {verdict: honoured},
 	"containers[].securityContext":                  {verdict: descend},
 	"containers[].stdin":                            {verdict: honoured},
