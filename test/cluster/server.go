@@ -142,3 +142,6 @@ func (s *Server) Apply(manifest string) {
 		s.t.Fatal(err)
 	}
 }
+
+// Context ends with the test.
+func (s *Server) Context() context.Context { return s.t.Context() }
