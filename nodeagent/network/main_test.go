@@ -26,14 +26,14 @@ func build(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	const plugins = "github.com/containernetworking/plugins/plugins/"
-	for out, packages := range map[string][]string{
+	for out, args := range map[string][]string{
 		dir + "/":                  {"bramble.dev/bramble/cmd/bramble-network"},
-		filepath.Join(dir, "cni/"): {plugins + "main/bridge", plugins + "ipam/static"},
+		filepath.Join(dir, "cni/"): {"-modfile=../../packaging/tools.mod", plugins + "main/bridge", plugins + "ipam/static"},
 	} {
 		if err := os.MkdirAll(out, 0o755); err != nil {
 			return 1, err
 		}
-		cmd := exec.Command("go", append([]string{"build", "-o", out}, packages...)...)
+		cmd := exec.Command("go", append([]string{"build", "-o", out}, args...)...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		cmd.Stderr = os.Stderr
 		if err := cmd.Run(); err != nil {

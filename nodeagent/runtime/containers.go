@@ -77,6 +77,14 @@ func (r *Runtime) start(ctx context.Context, id string) error {
 		// The OCI runtime has it from a start that was broken off, or from before
 		// all was killed. Podman cleans that up after the failure.
 		err = r.call(ctx, q, nil)
+	} else if m != nil && strings.Contains(m.Message, " start ") && strings.Contains(m.Message, "failed: exit status") {
+		// It runs already, from a start after which Podman's service was killed
+		// before it noted that, and would be refused for ever: stop lets Podman
+		// look, and ends what no one knows of.
+		if err := r.StopContainer(ctx, id, 0); err != nil {
+			return err
+		}
+		err = r.call(ctx, q, nil)
 	}
 	return err
 }
