@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -166,6 +167,20 @@ func TestMonstrousQuantities(t *testing.T) {
 	}
 	if _, err := typed.CoreV1().Pods("default").Create(t.Context(), monster, metav1.CreateOptions{}); !apierrors.IsBadRequest(err) {
 		t.Errorf("in protobuf: %v", err)
+	}
+	var many []corev1.Container
+	for i := range 100 {
+		many = append(many, corev1.Container{Name: fmt.Sprintf("c%d", i), Image: "i", Resources: corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{"cpu": resource.MustParse("1e999999")},
+		}})
+	}
+	monster.Spec.Containers = many
+	if _, err := typed.CoreV1().Pods("default").Create(t.Context(), monster, metav1.CreateOptions{}); !apierrors.IsBadRequest(err) {
+		t.Errorf("a hundred of six digits in protobuf: %v", err)
+	}
+	hash := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "1e94521"}, Data: map[string]string{"7e12345": "a hash is no quantity"}}
+	if _, err := typed.CoreV1().ConfigMaps("default").Create(t.Context(), hash, metav1.CreateOptions{}); err != nil {
+		t.Errorf("names that begin like numbers: %v", err)
 	}
 	for _, quantity := range []string{"1e999999999", "1e-999999999", "+0.1E99999", `1\u0065999999999`} {
 		pod := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i",` +

@@ -148,7 +148,7 @@ func decodeProtobuf(data []byte, obj any, want schema.GroupVersionKind) error {
 	if err := checkKind(unknown.APIVersion, unknown.Kind, want); err != nil {
 		return err
 	}
-	if monstrousInProtobuf.Match(unknown.Raw) {
+	if hasMonstrous(unknown.Raw) {
 		return badRequest("error decoding request body: it has a quantity larger or smaller than any that can be meant")
 	}
 	if err := into.Unmarshal(unknown.Raw); err != nil {

@@ -18,11 +18,22 @@ var (
 	monstrous       = regexp.MustCompile(`^[+-]?[0-9.]+[eE][+-]?[0-9]{5,}$`)
 	monstrousInJSON = regexp.MustCompile(`[0-9.][eE][+-]?[0-9]{5}|\\u`) // or hidden by an escape
 	// A Quantity is a message whose only field is a string: tag, length, text. So
-	// are others, such as names, of which some begin like a number: only seven
-	// digits are taken for one here.
+	// are others, such as names, of which some begin like a number (a commit's
+	// hash): seven digits are taken for a quantity at once, five only where there
+	// are more than a few such texts.
 	monstrousInProtobuf = regexp.MustCompile(`(?s)\x0a.{1,3}[+-]?[0-9.]+[eE][+-]?[0-9]{7}`)
+	largeInProtobuf     = regexp.MustCompile(`(?s)\x0a.{1,3}[+-]?[0-9.]+[eE][+-]?[0-9]{5}`)
 	quantityType        = reflect.TypeFor[resource.Quantity]()
 )
+
+// fewLarge is how many texts of a protobuf body may look like quantities of five
+// and six digits; each costs about a tenth of a second if it is one.
+const fewLarge = 16
+
+// hasMonstrous reports whether an object in protobuf has such quantities.
+func hasMonstrous(raw []byte) bool {
+	return monstrousInProtobuf.Match(raw) || len(largeInProtobuf.FindAllIndex(raw, fewLarge+1)) > fewLarge
+}
 
 // checkQuantities looks for such quantities in the JSON of what will become a
 // value of obj's type.
