@@ -44,7 +44,7 @@ demo: deps build ## a server, a rootless node and a pod on this machine, left ru
 demo-stop: bin/demo ## stop the demo and leave nothing behind but the packages
 	@$(ROOT) bin/demo down
 
-check: ## formatting, vet, modules, staticcheck, dead code, architecture
+check: ## formatting, vet, modules, staticcheck, architecture
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -d $$(git ls-files '*.go'); exit 1; }
 	CGO_ENABLED=1 $(GO) vet $(RACE_PKGS)
 	CGO_ENABLED=0 $(GO) vet -tags $(AGENT_TAGS) $(AGENT_PKGS)
