@@ -86,13 +86,13 @@ func (n *node) dial(t *testing.T, w http.ResponseWriter) {
 	w.Header().Set("Connection", "Upgrade")
 	w.Header().Set("Upgrade", "tcp")
 	w.WriteHeader(http.StatusSwitchingProtocols)
-	near, _, err := w.(http.Hijacker).Hijack()
+	near, buffered, err := w.(http.Hijacker).Hijack() // what came early is in the buffer
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	done := make(chan struct{})
-	go func() { _, _ = io.Copy(far, near); far.Close(); close(done) }()
+	go func() { _, _ = io.Copy(far, buffered); far.Close(); close(done) }()
 	_, _ = io.Copy(near, far)
 	near.Close()
 	<-done
