@@ -32,25 +32,6 @@ spec:
 
 const web = "echo serving; mkdir -p /www; echo a page > /www/index.html; exec httpd -f -p 8080 -h /www"
 
-// eventually waits until check has nothing to say.
-func eventually(t *testing.T, limit time.Duration, check func() string) {
-	t.Helper()
-	deadline := time.After(limit)
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		words := check()
-		if words == "" {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("after %v still: %s", limit, words)
-		case <-ticker.C:
-		}
-	}
-}
-
 func field(s *cluster.Server, pod, path string) string {
 	out, err := s.Edgectl("get", "pod", pod, "--ignore-not-found", "-o", "jsonpath={"+path+"}")
 	if err != nil {
@@ -62,7 +43,7 @@ func field(s *cluster.Server, pod, path string) string {
 // become waits until a field of a pod has a value.
 func become(t *testing.T, s *cluster.Server, pod, path, want string) {
 	t.Helper()
-	eventually(t, time.Minute, func() string {
+	cluster.Eventually(t, time.Minute, func() string {
 		if got := field(s, pod, path); !strings.Contains(got, want) {
 			return fmt.Sprintf("%s of pod %s is %q, want %q", path, pod, got, want)
 		}
@@ -112,7 +93,7 @@ func TestLifeOfPods(t *testing.T) {
 	if page, err := s.Edgectl("get", "--raw", "/api/v1/namespaces/default/pods/web:8080/proxy/"); page != "a page\n" {
 		t.Errorf("the page by the server's proxy is %q, %v", page, err)
 	}
-	eventually(t, 10*time.Second, func() string {
+	cluster.Eventually(t, 10*time.Second, func() string {
 		if out, err := s.Edgectl("logs", "web"); out != "serving\n" || err != nil {
 			return fmt.Sprintf("the log is %q, %v", out, err)
 		}
@@ -143,7 +124,7 @@ func TestLifeOfPods(t *testing.T) {
 		}
 	}
 	s.Must("delete", "pods", "--all", "--wait=true", "--timeout=60s")
-	eventually(t, 20*time.Second, func() string {
+	cluster.Eventually(t, 20*time.Second, func() string {
 		if left := leftovers(t, n); left != "" {
 			return "left on the node: " + left
 		}
@@ -198,7 +179,7 @@ func TestColdStart(t *testing.T) {
 	n.Start()
 	for line := range strings.Lines(before) {
 		ip := strings.Fields(line)[1]
-		eventually(t, time.Minute, func() string {
+		cluster.Eventually(t, time.Minute, func() string {
 			if page, err := fetch(t, n, ip); page != "a page\n" {
 				return fmt.Sprintf("the page of %s is %q, %v", ip, page, err)
 			}

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -47,24 +46,4 @@ func read(t *testing.T, pid int) usage {
 		writtenKB: io["write_bytes"] / 1e3,
 		cpu:       time.Duration((user + system) * float64(time.Second) / 100), // USER_HZ
 	}
-}
-
-// processes finds the processes of the node's user by the name of their program
-// and, where one program has several, a word of the command line.
-func processes(t *testing.T, pids []int) map[string]int {
-	t.Helper()
-	found := map[string]int{}
-	for _, pid := range pids {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err != nil || len(data) == 0 {
-			continue
-		}
-		args := strings.Split(string(data), "\x00")
-		name := filepath.Base(args[0])
-		if name == "podman" && len(args) > 2 {
-			name = "podman " + args[1] + " " + args[2]
-		}
-		found[name] = pid
-	}
-	return found
 }

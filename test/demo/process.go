@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -108,14 +106,11 @@ func (d *demo) installPrograms(ctx context.Context) error {
 
 // pids are the processes of the demo's user that run a program.
 func (d *demo) pids(program string) []int {
-	all, err := d.user.Processes()
+	pids, err := d.user.Running(program)
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(all, func(pid int) bool {
-		line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-		return err != nil || filepath.Base(strings.Split(string(line), "\x00")[0]) != program
-	})
+	return pids
 }
 
 // output runs cmd and puts what it said into the error.

@@ -112,7 +112,7 @@ spec:
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			eventually(t, waitForReason, func() string {
+			cluster.Eventually(t, waitForReason, func() string {
 				reason := s.Must("get", "pod", test.name, "-o", "jsonpath={.status.containerStatuses[0].state.waiting.reason}")
 				for want := range strings.SplitSeq(test.reasons, "|") {
 					if reason == want {
@@ -121,7 +121,7 @@ spec:
 				}
 				return fmt.Sprintf("reason %q, want %s", reason, test.reasons)
 			})
-			eventually(t, waitForReason, func() string {
+			cluster.Eventually(t, waitForReason, func() string {
 				events := s.Must("get", "events", "--field-selector", "involvedObject.name="+test.name, "-o", "jsonpath={range .items[*]}{.reason}{\" \"}{end}")
 				if !strings.Contains(" "+events, " "+test.event+" ") {
 					return fmt.Sprintf("events %q, want %s", events, test.event)
@@ -132,7 +132,7 @@ spec:
 	}
 	// The missing object comes: the pod goes on by itself.
 	s.Must("create", "configmap", "nosuch", "--from-literal=a=b")
-	eventually(t, 2*waitForReason, func() string {
+	cluster.Eventually(t, 2*waitForReason, func() string {
 		if out := s.Must("get", "pod", "noconfigmap"); !strings.Contains(out, "Completed") && !strings.Contains(out, "CrashLoopBackOff") {
 			return out
 		}

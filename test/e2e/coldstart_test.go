@@ -38,7 +38,7 @@ func TestColdStartWithoutServer(t *testing.T) {
 	}
 	began := time.Now()
 	n.Start()
-	eventually(t, 30*time.Second, func() string {
+	cluster.Eventually(t, 30*time.Second, func() string {
 		out, err := n.Podman(t.Context(), "ps", "--filter", "label=edge.bramble.dev/container", "--format", "{{.Names}} {{.Status}}")
 		if running := strings.Count(out, " Up "); running != pods || err != nil {
 			return fmt.Sprintf("%d of %d containers run (%v):\n%s", running, pods, err, out)
@@ -49,7 +49,7 @@ func TestColdStartWithoutServer(t *testing.T) {
 
 	s.Start()
 	s.WaitFor("condition=Ready", "node/mast")
-	eventually(t, 30*time.Second, func() string {
+	cluster.Eventually(t, 30*time.Second, func() string {
 		if diff := cmp.Diff(before, addresses(s)); diff != "" {
 			return diff
 		}

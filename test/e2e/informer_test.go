@@ -51,8 +51,8 @@ func TestInformerSurvivesRestarts(t *testing.T) {
 		}
 	}
 
-	eventually(t, 60*time.Second, func() string { return cmp.Diff(alive, content(informer)) })
-	eventually(t, 10*time.Second, func() string { return cmp.Diff(deleted, seen.missing(deleted)) })
+	cluster.Eventually(t, 60*time.Second, func() string { return cmp.Diff(alive, content(informer)) })
+	cluster.Eventually(t, 10*time.Second, func() string { return cmp.Diff(deleted, seen.missing(deleted)) })
 	for _, problem := range seen.problems() {
 		t.Error(problem)
 	}
