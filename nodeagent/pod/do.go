@@ -17,30 +17,69 @@ import (
 )
 
 // doAll takes steps in order. A failure ends the steps of its container, or
-// all of them when it is the pod's. Stops run side by side.
+// all of them when it is the pod's. Stops, and the pod's surroundings, are done
+// side by side.
 func (w *worker) doAll(ctx context.Context, d Desired, steps []Step) error {
 	w.made = map[string]string{}
 	if steps[0].Action == StopContainer {
 		return w.stopAll(ctx, d, steps)
 	}
+	around := 0
+	for around < len(steps) && steps[around].surrounds() {
+		around++
+	}
+	if err := w.surround(ctx, d, steps[:around]); err != nil {
+		return err
+	}
+	return w.doEach(ctx, d, steps[around:])
+}
+
+// surround takes steps that do not need each other side by side: setting up a
+// network costs as much as Podman's creation of the pod.
+func (w *worker) surround(ctx context.Context, d Desired, steps []Step) error {
+	errs := make([]error, len(steps))
+	var group sync.WaitGroup
+	for i, step := range steps {
+		group.Go(func() { errs[i] = w.do(ctx, d, step) })
+	}
+	group.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return w.settle(ctx, d, steps[i], err)
+		}
+		w.succeeded(steps[i])
+	}
+	return nil
+}
+
+func (w *worker) doEach(ctx context.Context, d Desired, steps []Step) error {
 	failed := map[string]bool{}
 	for _, step := range steps {
 		if failed[step.Container] {
 			continue
 		}
 		err := w.do(ctx, d, step)
-		switch {
-		case err == nil:
+		if err == nil {
 			w.succeeded(step)
-		case ctx.Err() != nil || errors.Is(err, container.ErrUnavailable) || errors.Is(err, context.Canceled):
-			return err
-		default:
-			w.failed(d, step, err)
-			if step.Container == "" {
-				return err
-			}
-			failed[step.Container] = true
+			continue
 		}
+		if err := w.settle(ctx, d, step, err); err != nil {
+			return err
+		}
+		failed[step.Container] = true
+	}
+	return nil
+}
+
+// settle notes a step's failure, and returns it if it ends the turn: it is the
+// pod's, or nobody's fault.
+func (w *worker) settle(ctx context.Context, d Desired, step Step, err error) error {
+	if ctx.Err() != nil || errors.Is(err, container.ErrUnavailable) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	w.failed(d, step, err)
+	if step.Container == "" {
+		return err
 	}
 	return nil
 }

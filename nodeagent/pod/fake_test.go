@@ -26,6 +26,7 @@ type engine struct {
 	images  map[string]bool // on the node
 	pulls   []time.Time
 	takes   time.Duration          // of a pull
+	sandbox time.Duration          // that the pod itself takes
 	starts  map[string][]time.Time // by container name
 	down    bool                   // the service does not answer
 	badCmd  map[string]bool        // containers that cannot be started
@@ -69,6 +70,7 @@ func (e *engine) Get(_ context.Context, uid string) (container.Pod, error) {
 }
 
 func (e *engine) Create(_ context.Context, spec container.PodSpec) error {
+	<-time.After(e.sandbox)
 	unlock, err := e.lock()
 	if err != nil {
 		return err
@@ -263,6 +265,7 @@ func (e *engine) containers(uid string) []container.State {
 
 // node is what a pod needs beside the engine: network, volumes, the server.
 type node struct {
+	sandbox   time.Duration // that an address and a mount take, each
 	mu        sync.Mutex
 	attached  map[string]netip.Addr
 	mounted   map[string]bool
@@ -282,6 +285,7 @@ func newNode() *node {
 }
 
 func (n *node) Attach(_ context.Context, uid string, addr netip.Addr) (string, error) {
+	<-time.After(n.sandbox)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.broken {
@@ -302,6 +306,7 @@ func (n *node) Mount(_ context.Context, p *corev1.Pod, _ interface {
 	ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
 	Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
 }) (map[string][]container.Mount, error) {
+	<-time.After(n.sandbox)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.mounted[string(p.UID)] = true

@@ -46,3 +46,20 @@ func TestPullGoesOnThroughChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestSurroundingsSideBySide: address, volumes and Podman's pod need not wait
+// for each other.
+func TestSurroundingsSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, n := newEngine(), newNode()
+		e.sandbox, n.sandbox = time.Minute, time.Minute
+		w, stop := agent(t, e, n)
+		defer stop()
+		w.Set(wanted())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n.last(uid).Phase != corev1.PodRunning {
+			t.Errorf("after the time of one of them: %+v", n.last(uid))
+		}
+	})
+}

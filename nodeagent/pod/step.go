@@ -39,6 +39,11 @@ func (s Step) String() string {
 	return fmt.Sprintf("%s %s", s.Action, s.Container)
 }
 
+// surrounds reports whether a step makes what all containers need, by itself.
+func (s Step) surrounds() bool {
+	return s.Action == Attach || s.Action == Mount || s.Action == CreatePod
+}
+
 // interruptible reports whether a step may be broken off when what is desired
 // changes: those that can take minutes.
 func (s Step) interruptible() bool {
