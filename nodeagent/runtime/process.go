@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -100,7 +101,7 @@ func isPodman(pid int) bool {
 }
 
 // dialer connects to a unix socket and notes the process that listens on it.
-func dialer(socket string, pid *int) func(context.Context, string, string) (net.Conn, error) {
+func dialer(socket string, pid *atomic.Int64) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		if err != nil {
@@ -112,7 +113,7 @@ func dialer(socket string, pid *int) func(context.Context, string, string) (net.
 		}
 		_ = raw.Control(func(fd uintptr) {
 			if peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-				*pid = int(peer.Pid)
+				pid.Store(int64(peer.Pid))
 			}
 		})
 		return conn, nil

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,9 +22,9 @@ import (
 // it; where nobody does, Run starts `podman system service` in a session of its
 // own: it outlives the agent, and the next agent finds it by its socket.
 //
-// A service that Run can see the process of is started anew when it ends, or
-// when it has grown past MaxRSS, as it does over time (podman#14879), and is
-// idle.
+// A service that Run can see the process of is started anew when it ends, when
+// it has been silent for long, or when it has grown past MaxRSS, as it does over
+// time (podman#14879), and is idle.
 type Service struct {
 	Socket     string
 	RuntimeDir string // $XDG_RUNTIME_DIR of Podman
@@ -32,11 +33,12 @@ type Service struct {
 	// never.
 	Idle func() bool
 	// OnChange is called from Run when the service begins to answer (nil), and
-	// when it cannot be made to; nil: nobody is told.
+	// each time that it does not or cannot be made to; nil: nobody is told.
 	OnChange func(err error)
 	// Command makes the command of Podman; nil: exec.CommandContext.
 	Command  func(ctx context.Context, name string, args ...string) *exec.Cmd
 	Interval time.Duration // between looks at it; 0: 30 s
+	Patience time.Duration // for its answer; 0: 10 s
 	MaxRSS   int64         // bytes; 0: 150 MB
 }
 
@@ -46,9 +48,13 @@ const (
 	endLimit   = 10 * time.Second
 )
 
+// mostSilences is how many looks in a row a service may leave without an answer
+// before it is ended: some minutes, for a board that is busy with its card.
+const mostSilences = 5
+
 // Run keeps the service up until ctx ends, and returns ctx's error.
 func (s *Service) Run(ctx context.Context) error {
-	pause := shortestRetry
+	pause, silences := shortestRetry, 0
 	for ctx.Err() == nil {
 		server, err := s.ensure(ctx)
 		if ctx.Err() != nil {
@@ -57,16 +63,28 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 		s.changed(err)
 		if err == nil {
-			pause = shortestRetry
+			pause, silences = shortestRetry, 0
 			s.attend(ctx, server)
 			server.close()
 			continue
 		}
-		s.Log.Error("podman's service cannot be started", "err", err, "retry", pause)
+		s.Log.Error("podman's service cannot be used", "err", err, "retry", pause)
+		if silences++; server != nil && silences >= mostSilences {
+			s.endSilent(ctx, server)
+		}
+		server.close()
 		wait(ctx, pause)
 		pause = min(2*pause, longestRetry)
 	}
 	return ctx.Err()
+}
+
+// endSilent ends a service that listens and does not answer.
+func (s *Service) endSilent(ctx context.Context, server *process) {
+	if server != nil {
+		s.Log.Warn("podman's service is silent and is started anew", "pid", server.pid)
+	}
+	server.end(ctx)
 }
 
 func (s *Service) changed(err error) {
@@ -76,7 +94,8 @@ func (s *Service) changed(err error) {
 }
 
 // ensure returns when the service answers. The process is nil when it is not to
-// be seen: systemd listens in its place.
+// be seen: systemd listens in its place. One that listens and does not answer
+// comes with the error.
 func (s *Service) ensure(ctx context.Context) (*process, error) {
 	server, err := s.ping(ctx)
 	if err == nil || !isGone(err) {
@@ -117,9 +136,11 @@ func (s *Service) awaitStart(ctx context.Context, cmd *exec.Cmd) (*process, erro
 	defer first.close()
 	for {
 		server, err := s.ping(ctx)
-		switch {
-		case err == nil:
+		if err == nil {
 			return server, nil
+		}
+		server.close()
+		switch {
 		case first.wait(ctx, 20*time.Millisecond):
 			_ = cmd.Wait() // does not block: it has ended
 			return nil, fmt.Errorf("podman's service ended at once: %s (the agent's log has its words)", cmd.ProcessState)
@@ -144,12 +165,14 @@ func (s *Service) clear() error {
 	return nil
 }
 
-// attend returns when the service has ended or does not answer any more.
+// attend returns when the service has ended, or was ended because it had not
+// answered for long.
 func (s *Service) attend(ctx context.Context, server *process) {
 	interval := s.Interval
 	if interval == 0 {
 		interval = 30 * time.Second
 	}
+	silences := 0
 	for {
 		switch {
 		case server == nil:
@@ -163,9 +186,20 @@ func (s *Service) attend(ctx context.Context, server *process) {
 		}
 		again, err := s.ping(ctx)
 		again.close()
-		if isGone(err) {
+		switch {
+		case isGone(err):
 			server.end(ctx) // alive without its socket it is of no use
 			return
+		case err != nil && ctx.Err() == nil:
+			s.changed(err)
+			if silences++; silences >= mostSilences {
+				s.endSilent(ctx, server)
+				return
+			}
+			continue
+		case silences > 0:
+			s.changed(nil)
+			silences = 0
 		}
 		if server != nil && s.outgrown(server) {
 			s.Log.Info("podman's service has grown too large and is started anew", "pid", server.pid)
@@ -183,12 +217,16 @@ func (s *Service) outgrown(server *process) bool {
 	return s.Idle != nil && s.Idle() && server.rss() > limit
 }
 
-// ping asks the service for an answer and returns the process that listens, or
-// nil where that is not Podman itself.
+// ping asks the service for an answer and returns the process that listens, also
+// where it does not answer, or nil where that is not Podman itself.
 func (s *Service) ping(ctx context.Context) (*process, error) {
-	ctx, cancel := context.WithTimeout(ctx, endLimit)
+	patience := s.Patience
+	if patience == 0 {
+		patience = endLimit
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var pid int
+	var pid atomic.Int64
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer(s.Socket, &pid)}}
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://d/_ping", nil)
 	if err != nil {
@@ -196,13 +234,16 @@ func (s *Service) ping(ctx context.Context) (*process, error) {
 	}
 	response, err := client.Do(q)
 	if err != nil {
-		return nil, fmt.Errorf("podman's service does not answer: %w", err)
+		err = fmt.Errorf("podman's service does not answer on %s: %w", s.Socket, err)
+	} else {
+		_ = response.Body.Close()
 	}
-	defer response.Body.Close()
-	if !isPodman(pid) {
-		return nil, nil
+	listener := int(pid.Load())
+	if !isPodman(listener) {
+		return nil, err
 	}
-	return openProcess(pid)
+	server, openErr := openProcess(listener)
+	return server, errors.Join(err, openErr)
 }
 
 // isGone says that nobody listens, not merely that the answer takes long.

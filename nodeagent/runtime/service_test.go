@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -115,4 +118,80 @@ func TestServiceThatHasGrownIsStartedAnew(t *testing.T) {
 	if after := n.servers(t); len(after) == 0 || after[len(after)-1] == before[len(before)-1] {
 		t.Errorf("the service was not started anew: %v, then %v", before, after)
 	}
+}
+
+// awaitDown waits until the service is said not to answer.
+func awaitDown(t *testing.T, up chan error) {
+	t.Helper()
+	select {
+	case err := <-up:
+		if err == nil || !strings.Contains(err.Error(), "does not answer") {
+			t.Fatalf("the service is said to be %v, want that it does not answer", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("nobody was told that podman's service does not answer")
+	}
+}
+
+// awaitAgain waits until the service is said to answer, whatever is said before.
+func awaitAgain(t *testing.T, up chan error) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		select {
+		case err := <-up:
+			if err == nil {
+				return
+			}
+		case <-deadline:
+			t.Fatal("podman's service does not answer again")
+		}
+	}
+}
+
+// TestServiceThatHangsIsStartedAnew: a node must not seem Ready for ever with a
+// service that accepts and never answers, in its watch or at an agent's start.
+func TestServiceThatHangsIsStartedAnew(t *testing.T) {
+	n := emptyNode(t)
+	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
+	impatient := func(s *runtime.Service) { s.Patience = 500 * time.Millisecond }
+	up, stop := n.serve(t, impatient)
+	n.awaitUp(t, up)
+	for _, when := range []string{"in the watch", "at an agent's start"} {
+		hung := n.servers(t)
+		for _, pid := range hung {
+			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if when == "at an agent's start" {
+			stop()
+			up, stop = n.serve(t, impatient)
+		}
+		awaitDown(t, up)
+		awaitAgain(t, up)
+		if now := n.servers(t); len(now) == 0 || slices.Contains(hung, now[len(now)-1]) {
+			t.Errorf("%s: the hung service was not replaced: %v, then %v", when, hung, now)
+		}
+	}
+}
+
+// TestStrangerOnTheSocketIsLeftAlone: whoever else listens there is not ours to
+// end; the node says what is wrong until that is over.
+func TestStrangerOnTheSocketIsLeftAlone(t *testing.T) {
+	n := emptyNode(t)
+	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
+	l, err := net.Listen("unix", n.PodmanSocket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	up, _ := n.serve(t, func(s *runtime.Service) { s.Patience = 20 * time.Millisecond })
+	for range 6 { // longer than our own service may be silent
+		awaitDown(t, up)
+	}
+	if err := l.Close(); err != nil { // which removes the socket
+		t.Fatal(err)
+	}
+	awaitAgain(t, up)
 }
