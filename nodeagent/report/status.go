@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -15,10 +16,12 @@ import (
 const ResourceLimitsUnenforced corev1.NodeConditionType = "ResourceLimitsUnenforced"
 
 // What a node keeps for itself, and where it counts as under pressure: the
-// kubelet's default eviction thresholds.
+// kubelet's default eviction thresholds. Pressure is over when there is clearly
+// more again: at one threshold for both, each look could write another status.
 const (
 	reservedMemory = 100 << 20
 	lowMemory      = 100 << 20
+	enoughMemory   = 150 << 20
 	maxPods        = 110
 )
 
@@ -42,7 +45,7 @@ func NodeStatus(name string, f Facts, h Health, before []corev1.NodeCondition, n
 		Allocatable: resources(f.CPUs, max(0, f.MemoryBytes-reservedMemory), f.StorageBytes/10*9),
 		NodeInfo:    info,
 		Addresses:   []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}},
-		Conditions:  nodeConditions(f, h),
+		Conditions:  nodeConditions(f, h, before),
 	}
 	if h.Address != "" {
 		st.Addresses = append([]corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: h.Address}}, st.Addresses...)
@@ -69,7 +72,31 @@ func resources(cpus int, memory, storage int64) corev1.ResourceList {
 	}
 }
 
-func nodeConditions(f Facts, h Health) []corev1.NodeCondition {
+// isTrue says whether a condition stands among those of before.
+func isTrue(before []corev1.NodeCondition, t corev1.NodeConditionType) bool {
+	return slices.ContainsFunc(before, func(c corev1.NodeCondition) bool { return c.Type == t && c.Status == corev1.ConditionTrue })
+}
+
+// underPressure says which conditions of pressure hold: one that held before
+// ends by its second, more generous threshold.
+func underPressure(f Facts, before []corev1.NodeCondition) (memory, disk, pids bool) {
+	least, free, taken := int64(lowMemory), f.StorageBytes/10, f.ProcessesMax/10*9
+	if isTrue(before, corev1.NodeMemoryPressure) {
+		least = enoughMemory
+	}
+	if isTrue(before, corev1.NodeDiskPressure) {
+		free = f.StorageBytes / 100 * 12
+	}
+	if isTrue(before, corev1.NodePIDPressure) {
+		taken = f.ProcessesMax / 100 * 85
+	}
+	return f.MemoryBytes > 0 && f.MemoryAvailableBytes < least,
+		f.StorageBytes > 0 && f.StorageAvailableBytes < free,
+		f.ProcessesMax > 0 && f.Processes > taken
+}
+
+func nodeConditions(f Facts, h Health, before []corev1.NodeCondition) []corev1.NodeCondition {
+	memory, disk, pids := underPressure(f, before)
 	pressure := func(t corev1.NodeConditionType, is bool, bad, badText, good, goodText string) corev1.NodeCondition {
 		if is {
 			return corev1.NodeCondition{Type: t, Status: corev1.ConditionTrue, Reason: bad, Message: badText}
@@ -77,14 +104,14 @@ func nodeConditions(f Facts, h Health) []corev1.NodeCondition {
 		return corev1.NodeCondition{Type: t, Status: corev1.ConditionFalse, Reason: good, Message: goodText}
 	}
 	all := []corev1.NodeCondition{
-		pressure(corev1.NodeMemoryPressure, f.MemoryBytes > 0 && f.MemoryAvailableBytes < lowMemory,
-			"KubeletHasInsufficientMemory", "less than 100 MiB of memory are available",
+		pressure(corev1.NodeMemoryPressure, memory,
+			"KubeletHasInsufficientMemory", "less than 100 MiB of memory were available; it ends at 150 MiB",
 			"KubeletHasSufficientMemory", "the node has sufficient memory available"),
-		pressure(corev1.NodeDiskPressure, f.StorageBytes > 0 && f.StorageAvailableBytes < f.StorageBytes/10,
-			"KubeletHasDiskPressure", "less than a tenth of the storage is available",
+		pressure(corev1.NodeDiskPressure, disk,
+			"KubeletHasDiskPressure", "less than a tenth of the storage was available; it ends at 12 %",
 			"KubeletHasNoDiskPressure", "the node has no disk pressure"),
-		pressure(corev1.NodePIDPressure, f.ProcessesMax > 0 && f.Processes > f.ProcessesMax/10*9,
-			"KubeletHasInsufficientPID", "more than nine tenths of the process ids are taken",
+		pressure(corev1.NodePIDPressure, pids,
+			"KubeletHasInsufficientPID", "more than nine tenths of the process ids were taken; it ends at 85 %",
 			"KubeletHasSufficientPID", "the node has sufficient process ids available"),
 		pressure(ResourceLimitsUnenforced, len(f.Unenforced) > 0,
 			"NoCgroupDelegation", "limits are not held for: "+strings.Join(f.Unenforced, ", ")+

@@ -1,0 +1,45 @@
+package report_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"bramble.dev/bramble/nodeagent/report"
+)
+
+// TestPressureDoesNotFlap: around a threshold the node's condition changes once,
+// not at each look.
+func TestPressureDoesNotFlap(t *testing.T) {
+	const mib = 1 << 20
+	all := func(memory, disk, processes int64) report.Facts {
+		return report.Facts{
+			MemoryBytes: 512 * mib, MemoryAvailableBytes: memory * mib,
+			StorageBytes: 1000, StorageAvailableBytes: disk, ProcessesMax: 1000, Processes: processes,
+		}
+	}
+	var before []corev1.NodeCondition
+	for i, look := range []struct {
+		facts report.Facts
+		want  corev1.ConditionStatus
+	}{
+		{all(101, 101, 899), corev1.ConditionFalse},
+		{all(99, 99, 901), corev1.ConditionTrue},
+		{all(101, 101, 899), corev1.ConditionTrue},
+		{all(149, 119, 851), corev1.ConditionTrue},
+		{all(151, 121, 849), corev1.ConditionFalse},
+		{all(101, 101, 899), corev1.ConditionFalse},
+	} {
+		st := report.NodeStatus("pi", look.facts, report.Health{}, before, time.Unix(int64(i), 0))
+		before = st.Conditions
+		for _, c := range st.Conditions {
+			switch c.Type {
+			case corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure:
+				if c.Status != look.want {
+					t.Errorf("look %d: %s is %s, want %s", i, c.Type, c.Status, look.want)
+				}
+			}
+		}
+	}
+}
