@@ -4,6 +4,7 @@ import (
 	"regexp"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd"
@@ -33,6 +34,12 @@ func newRoot(streams genericiooptions.IOStreams, args []string) *cobra.Command {
 	for _, c := range root.Commands() {
 		if c.Name() == "version" {
 			root.RemoveCommand(c)
+		}
+		if c.Name() == "cluster-info" {
+			root.RemoveCommand(c)
+			again := newClusterInfo(flags, streams)
+			again.GroupID = c.GroupID
+			root.AddCommand(again)
 		}
 	}
 	root.AddCommand(newToken(flags, streams), newWhy(flags, streams), newVersion(flags, streams))
@@ -65,11 +72,16 @@ func runPlugin(root *cobra.Command, args []string, streams genericiooptions.IOSt
 // (kubectl-edit, kubectl.kubernetes.io) and not addresses (reference/kubectl/).
 var kubectlWord = regexp.MustCompile(`(^|[^\w/.-])kubectl($|[^\w/.-]|[.](?:$|\s))`)
 
+// kubectlFile finds the files that the help of completion has a shell read: by
+// kubectl's names they would take the place of kubectl's own.
+var kubectlFile = regexp.MustCompile(`(bash_completion\.d/|completions/|\$\{fpath\[1\]\}/_)kubectl\b`)
+
 // reword puts our name where a text of kubectl's says kubectl.
 func reword(text string) string {
 	const once = "${1}" + name + "${2}"
 	// Twice: neighbours share the character between them.
-	return kubectlWord.ReplaceAllString(kubectlWord.ReplaceAllString(text, once), once)
+	text = kubectlWord.ReplaceAllString(kubectlWord.ReplaceAllString(text, once), once)
+	return kubectlFile.ReplaceAllString(text, "${1}"+name)
 }
 
 // rewordWhenShown rewords the tree when it is to be read, in help, usage or
@@ -95,6 +107,9 @@ func rewordTree(commands ...*cobra.Command) {
 		for _, text := range []*string{&c.Short, &c.Long, &c.Example, &c.Deprecated} {
 			*text = reword(*text)
 		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			f.Usage, f.Deprecated = reword(f.Usage), reword(f.Deprecated)
+		})
 		rewordTree(c.Commands()...)
 	}
 }
