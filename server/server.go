@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -86,12 +87,25 @@ func (s *Server) listen() ([]net.Listener, error) {
 	if len(listeners) == 0 {
 		l, err := net.Listen("tcp", s.cfg.Listen)
 		if err != nil {
-			return nil, fmt.Errorf("cannot listen on %s (is another server running? --listen takes another address): %w", s.cfg.Listen, err)
+			return nil, fmt.Errorf("cannot listen on %s (%s): %w", s.cfg.Listen, listenAdvice(err), err)
 		}
 		listeners = []net.Listener{l}
 	}
 	s.address = listeners[0].Addr().String()
 	return listeners, nil
+}
+
+// listenAdvice says what to do about an address that cannot be listened on.
+func listenAdvice(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "is another server running? --listen takes another address"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "no interface of this machine has it: --listen :PORT takes all that there are"
+	case errors.Is(err, syscall.EACCES):
+		return "ports below 1024 are root's: give --listen one from 1024 on"
+	}
+	return "--listen takes HOST:PORT of this machine, or :PORT"
 }
 
 func closeAll(listeners []net.Listener) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -249,6 +251,30 @@ func TestConfigValidate(t *testing.T) {
 	for _, setting := range []string{"data-dir", "listen", "service-cidr", "node-bits", "node-lease-timeout", "shutdown-timeout"} {
 		if err == nil || !strings.Contains(err.Error(), setting+":") {
 			t.Errorf("nothing about %s in %v", setting, err)
+		}
+	}
+}
+
+// TestListenErrorsSayWhatToDo: the advice fits what is wrong with the address.
+func TestListenErrorsSayWhatToDo(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, test := range []struct{ listen, words string }{
+		{taken.Addr().String(), "is another server running?"},
+		{"192.0.2.1:6443", "no interface of this machine has it"}, // RFC 5737: for documentation
+		{"127.0.0.1:99999", "HOST:PORT"},
+	} {
+		cfg := server.DefaultConfig()
+		cfg.DataDir, cfg.Listen = t.TempDir(), test.listen
+		s, err := server.New(cfg, nil, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), test.words) {
+			t.Errorf("%s: %v, want %q", test.listen, err, test.words)
 		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -68,7 +70,15 @@ func readSettings(flags *pflag.FlagSet) (config, error) {
 
 // hint adds the way out of errors that have one.
 func hint(err error) error {
-	if errors.Is(err, os.ErrPermission) {
+	var op *net.OpError
+	switch {
+	case errors.As(err, &op) && op.Op == "listen":
+		return err // it says so itself
+	case errors.Is(err, syscall.ENOSPC):
+		return settings.Hint(err, "the disk of --data-dir is full: make room on it (df -h and df -i say how much there is) and start again; nothing is lost")
+	case errors.Is(err, syscall.EROFS):
+		return settings.Hint(err, "the disk of --data-dir takes no writes; the kernel does that to a card that fails (see dmesg): mount it writable, or replace it and restore a backup")
+	case errors.Is(err, os.ErrPermission):
 		return settings.Hint(err, "run it as the user that owns --data-dir, or choose another with --data-dir")
 	}
 	return err

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -60,5 +63,24 @@ func TestBadSettings(t *testing.T) {
 	}
 	if _, err := read(t, "", "--config", "/nowhere/server.yaml"); err == nil {
 		t.Error("a named file that is missing was passed over")
+	}
+}
+
+// TestStartErrorsSayWhatToDo: the hint fits what went wrong.
+func TestStartErrorsSayWhatToDo(t *testing.T) {
+	open := func(cause error) error { return fmt.Errorf("cannot open the store in /data: %w", cause) }
+	for _, test := range []struct {
+		err  error
+		hint string
+	}{
+		{open(syscall.ENOSPC), "make room"},
+		{open(syscall.EROFS), "dmesg"},
+		{open(syscall.EACCES), "--data-dir"},
+		{fmt.Errorf("cannot listen on :80: %w", &net.OpError{Op: "listen", Err: syscall.EACCES}), ""},
+		{open(syscall.EIO), ""},
+	} {
+		if got := settings.HintOf(hint(test.err)); !strings.Contains(got, test.hint) || (got == "") != (test.hint == "") {
+			t.Errorf("%v: hint %q, want %q", test.err, got, test.hint)
+		}
 	}
 }

@@ -51,13 +51,14 @@ type Store struct {
 // Open opens the database in config.Dir, making one if there is none, and reads
 // it into memory. After a stop that was not clean the file is checked first. It
 // fails with ErrInUse while another process has it, with ErrNewer if a newer
-// version wrote it, and with ErrDamaged when its content is broken; a broken
+// version wrote it, with syscall.ENOSPC or EROFS where the disk takes nothing,
+// and with ErrDamaged when its content is broken; a broken
 // file is renamed, never deleted, and while it lies there without a
 // replacement Open goes on failing. Call Close in the end.
 func Open(ctx context.Context, config Config) (*Store, error) {
 	s, err := open(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the store in %s: %w", config.Dir, err)
+		return nil, fmt.Errorf("cannot open the store in %s: %w", config.Dir, ofDisk(err))
 	}
 	return s, nil
 }
