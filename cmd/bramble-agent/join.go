@@ -42,7 +42,7 @@ func newJoin() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkUser(os.Getuid(), "/proc/self/uid_map"); err != nil {
+			if err := checkSelf(); err != nil {
 				return err
 			}
 			facts, err := join(c.Context(), o, args[0])

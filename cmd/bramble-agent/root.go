@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/user"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -50,7 +51,7 @@ func newRun() *cobra.Command {
 		Short: "Run this node's pods until told to stop; the pods run on",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkUser(os.Getuid(), "/proc/self/uid_map"); err != nil {
+			if err := checkSelf(); err != nil {
 				return err
 			}
 			cfg, err := readSettings(c.Flags())
@@ -112,6 +113,18 @@ func quietClientGo(log *slog.Logger) {
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
 		func(_ context.Context, err error, message string, _ ...any) { log.Debug(message, "err", err) },
 	}
+}
+
+// checkSelf refuses a user who cannot be a node's.
+func checkSelf() error {
+	if err := checkUser(os.Getuid(), "/proc/self/uid_map"); err != nil {
+		return err
+	}
+	self, err := user.Current()
+	if err != nil {
+		return fmt.Errorf("cannot tell which user this is: %w", err)
+	}
+	return checkSubordinate(self, "/etc")
 }
 
 // checkUser refuses root and user namespaces: rootless Podman is a user's own,
