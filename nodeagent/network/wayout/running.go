@@ -128,11 +128,15 @@ func (r *running) end(ctx context.Context) error {
 	return err
 }
 
-// lastWords is what the program wrote last: the reason, with both programs.
+// lastWords is the signal that ended the program, where one did, else what it
+// wrote last: the reason, with both programs.
 func (r *running) lastWords() string {
 	const unknown = "it gave no reason"
 	if r.cmd == nil {
 		return unknown
+	}
+	if state := r.cmd.ProcessState; state != nil && !state.Exited() {
+		return state.String()
 	}
 	data, err := os.ReadFile(r.logFile)
 	if err != nil {

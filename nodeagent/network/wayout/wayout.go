@@ -105,6 +105,9 @@ func (k *Keeper) report(c Config, s Status) {
 // errChanged ends a program whose configuration is no longer wanted.
 var errChanged = errors.New("the way out's settings changed")
 
+// errEnded means that a program ended which had worked.
+var errEnded = errors.New("ended")
+
 // Run keeps the way out running until ctx ends, and leaves it running then.
 func (k *Keeper) Run(ctx context.Context) error {
 	routes, err := routeChanges(ctx)
@@ -124,7 +127,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 			pause = firstPause
 			continue
 		}
-		turn++
+		if !errors.Is(err, errEnded) {
+			turn++ // one that worked is the best choice again, however it ended
+		}
 		k.report(c, Status{Err: err})
 		k.log.Warn("the way out does not work", "err", err, "retry", pause)
 		if time.Since(began) > healthy {
@@ -178,7 +183,8 @@ func (k *Keeper) once(ctx context.Context, c Config, turn int) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-r.ended:
-			return errors.Join(fmt.Errorf("%s ended: %s", r.name, r.lastWords()), r.end(ctx))
+			err := r.end(ctx)
+			return errors.Join(fmt.Errorf("%s %w: %s", r.name, errEnded, r.lastWords()), err)
 		case <-k.wake:
 			if k.current() != c {
 				return errors.Join(errChanged, r.end(ctx))
