@@ -36,7 +36,7 @@ func addFlags(flags *pflag.FlagSet) {
 	flags.String("service-cidr", d.ServiceCIDR, "addresses of all services")
 	flags.Int("node-bits", d.NodeBits, "prefix length of a node's part of --cluster-cidr")
 	flags.Duration("node-lease-timeout", d.NodeLeaseTimeout, "how long a node may be silent before it is Unknown")
-	flags.Duration("shutdown-timeout", d.ShutdownTimeout, "how long requests may take to end at a stop")
+	flags.Duration("shutdown-timeout", d.ShutdownTimeout, "how long requests may take to end at a stop; a client that holds on makes it take all of it")
 	flags.String("log-level", "info", "debug, info, warn or error")
 }
 
