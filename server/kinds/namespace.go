@@ -19,6 +19,8 @@ func namespace() *objects.Kind {
 		Plural:           "namespaces", Singular: "namespace", ShortNames: []string{"ns"},
 		New:     func() objects.Object { return &corev1.Namespace{} },
 		NewList: func() runtime.Object { return &corev1.NamespaceList{} },
+		// Never all at once.
+		Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
 
 		ValidateName: validation.ValidateNamespaceName,
 		FieldNames:   []string{"status.phase"},

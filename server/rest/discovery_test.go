@@ -31,7 +31,7 @@ func TestDiscovery(t *testing.T) {
 	for _, r := range list.APIResources {
 		found[r.Name] = r
 	}
-	if r := found["pods"]; r.Kind != "Pod" || !r.Namespaced || r.ShortNames[0] != "po" || r.SingularName != "pod" || strings.Join(r.Verbs, " ") != "create delete get list patch update watch" {
+	if r := found["pods"]; r.Kind != "Pod" || !r.Namespaced || r.ShortNames[0] != "po" || r.SingularName != "pod" || strings.Join(r.Verbs, " ") != "create delete deletecollection get list patch update watch" {
 		t.Errorf("pods: %+v", r)
 	}
 	if r := found["pods/binding"]; r.Kind != "Binding" || strings.Join(r.Verbs, " ") != "create" {

@@ -28,7 +28,7 @@ func (s *server) get(w http.ResponseWriter, r *request) error {
 func (s *server) shape(r *request, f form, stored objects.Stored) ([]byte, error) {
 	switch f {
 	case formTable:
-		return s.tableOf(r, stored.Rev, []objects.Stored{stored}, true)
+		return s.tableOf(r, revisionMeta(stored.Rev), []objects.Stored{stored}, true)
 	case formMetadata:
 		return metadataOf(stored.Body)
 	}

@@ -16,33 +16,29 @@ import (
 	"bramble.dev/bramble/server/objects"
 )
 
-// list serves a whole collection: limit is a wish that Kubernetes lets a server
-// answer with everything.
+// list serves a collection, or the part of it that limit and continue name.
 func (s *server) list(w http.ResponseWriter, r *request) error {
 	f, err := accepts(r.Request, true)
 	if err != nil {
 		return err
 	}
-	opts, rev, err := listOptions(r.URL.Query())
+	opts, err := listOptions(r.URL.Query())
 	if err != nil {
 		return err
 	}
-	found, err := s.cfg.Registry.List(r.Context(), r.kind, r.Namespace, opts)
-	if err == nil && rev > found.Rev {
-		opts.At = rev // what is to be at least so new is not there yet: the registry's error says so
-		found, err = s.cfg.Registry.List(r.Context(), r.kind, r.Namespace, opts)
-	}
+	found, err := s.find(r, opts)
 	if err != nil {
 		return err
 	}
+	meta := listMeta(found)
 	var body []byte
 	switch f {
 	case formTable:
-		body, err = s.tableOf(r, found.Rev, found.Items, true)
+		body, err = s.tableOf(r, meta, found.Items, true)
 	case formMetadata:
-		body, err = metadataListOf(found)
+		body, err = metadataListOf(meta, found.Items)
 	default:
-		body = listOf(r.kind.GroupVersion().String(), r.kind.Kind+"List", found.Rev, found.Items)
+		body, err = listOf(r.kind.GroupVersion().String(), r.kind.Kind+"List", meta, found.Items)
 	}
 	if err != nil {
 		return err
@@ -51,14 +47,46 @@ func (s *server) list(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
+// find lists by what a client asked for.
+func (s *server) find(r *request, opts listOptionsOf) (objects.List, error) {
+	found, err := s.cfg.Registry.List(r.Context(), r.kind, r.Namespace, opts.ListOptions)
+	if err == nil && opts.reached > found.Rev {
+		opts.At = opts.reached // it is not there yet: the registry's error says so
+		found, err = s.cfg.Registry.List(r.Context(), r.kind, r.Namespace, opts.ListOptions)
+	}
+	if opts.token != nil && apierrors.IsResourceExpired(err) {
+		err = opts.token.expired()
+	}
+	return found, err
+}
+
+func revisionMeta(rev uint64) metav1.ListMeta {
+	return metav1.ListMeta{ResourceVersion: strconv.FormatUint(rev, 10)}
+}
+
+func listMeta(found objects.List) metav1.ListMeta {
+	meta := revisionMeta(found.Rev)
+	if found.Remaining != 0 {
+		meta.Continue = continuation{Revision: found.Rev, After: found.Last}.String()
+	}
+	if found.Remaining > 0 {
+		meta.RemainingItemCount = &found.Remaining
+	}
+	return meta
+}
+
 // listOf writes a list around bodies that are encoded already.
-func listOf(apiVersion, kind string, rev uint64, items []objects.Stored) []byte {
-	size := 128
+func listOf(apiVersion, kind string, meta metav1.ListMeta, items []objects.Stored) ([]byte, error) {
+	head, err := json.Marshal(meta)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode a list's metadata: %w", err)
+	}
+	size := len(head) + 128
 	for _, item := range items {
 		size += len(item.Body) + 1
 	}
 	buf := bytes.NewBuffer(make([]byte, 0, size))
-	fmt.Fprintf(buf, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`, kind, apiVersion, rev)
+	fmt.Fprintf(buf, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, kind, apiVersion, head)
 	for i, item := range items {
 		if i > 0 {
 			buf.WriteByte(',')
@@ -66,39 +94,88 @@ func listOf(apiVersion, kind string, rev uint64, items []objects.Stored) []byte 
 		buf.Write(bytes.TrimRight(item.Body, "\n"))
 	}
 	buf.WriteString("]}\n")
-	return buf.Bytes()
+	return buf.Bytes(), nil
 }
 
-// listOptions reads the query of a list. rev is the revision that the answer
-// must have reached, or with opts.At be of.
-func listOptions(q url.Values) (opts objects.ListOptions, rev uint64, err error) {
+// listOptionsOf is what the query of a list says.
+type listOptionsOf struct {
+	objects.ListOptions
+	reached uint64        // the revision that the answer must have reached
+	token   *continuation // of what the client goes on with
+}
+
+// listOptions reads the query of a list.
+func listOptions(q url.Values) (opts listOptionsOf, err error) {
 	if opts.Labels, opts.Fields, err = selectors(q); err != nil {
-		return opts, 0, err
+		return opts, err
 	}
-	if q.Get("continue") != "" {
-		return opts, 0, apierrors.NewResourceExpired("the continue token is not of this server; list again from the start")
+	if opts.Limit, err = limit(q); err != nil {
+		return opts, err
 	}
-	if rev, err = revision(q); err != nil {
-		return opts, 0, err
+	if token := q.Get("continue"); token != "" {
+		return opts, opts.goOn(token, q)
+	}
+	if opts.reached, err = revision(q); err != nil {
+		return opts, err
 	}
 	switch match := metav1.ResourceVersionMatch(q.Get("resourceVersionMatch")); {
 	case match == "":
+		if opts.Limit > 0 && opts.reached > 0 {
+			opts.At = opts.reached // Kubernetes' rule for a first page
+		}
 	case q.Get("resourceVersion") == "":
-		return opts, 0, badRequest("resourceVersionMatch is forbidden unless resourceVersion is provided")
+		return opts, badRequest("resourceVersionMatch is forbidden unless resourceVersion is provided")
 	case match == metav1.ResourceVersionMatchNotOlderThan:
 	case match != metav1.ResourceVersionMatchExact:
-		return opts, 0, badRequest("resourceVersionMatch: Unsupported value: %q: supported values: %q, %q", match,
+		return opts, badRequest("resourceVersionMatch: Unsupported value: %q: supported values: %q, %q", match,
 			metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan)
-	case rev == 0:
-		return opts, 0, badRequest("resourceVersionMatch %q is forbidden for resourceVersion \"0\"", match)
+	case opts.reached == 0:
+		return opts, badRequest("resourceVersionMatch %q is forbidden for resourceVersion \"0\"", match)
 	default:
-		opts.At = rev
+		opts.At = opts.reached
 	}
-	return opts, rev, nil
+	return opts, nil
 }
+
+// goOn makes opts those of the next page.
+func (opts *listOptionsOf) goOn(text string, q url.Values) error {
+	if rev := q.Get("resourceVersion"); rev != "" && rev != "0" {
+		return badRequest("specifying resource version is not allowed when using continue")
+	}
+	if q.Get("resourceVersionMatch") != "" {
+		return badRequest("resourceVersionMatch is forbidden when continue is provided")
+	}
+	token, err := parseContinuation(text)
+	if err != nil {
+		return err
+	}
+	opts.token, opts.After, opts.At = &token, token.After, token.Revision
+	return nil
+}
+
+func limit(q url.Values) (int, error) {
+	text := q.Get("limit")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, badRequest("limit: Invalid value: %q: must be a number, 0 or more", text)
+	}
+	return n, nil
+}
+
+// maxSelector is the longest selector in bytes: each object is held against each
+// of its terms.
+const maxSelector = 16 << 10
 
 // selectors reads labelSelector and fieldSelector; both may be absent.
 func selectors(q url.Values) (labels.Selector, fields.Selector, error) {
+	for _, name := range []string{"labelSelector", "fieldSelector"} {
+		if n := len(q.Get(name)); n > maxSelector {
+			return nil, nil, badRequest("%s: Too long: %d bytes, may not be more than %d: select by fewer terms", name, n, maxSelector)
+		}
+	}
 	ls, err := labels.Parse(q.Get("labelSelector"))
 	if err != nil {
 		return nil, nil, badRequest("unable to parse labelSelector: %v", err)
@@ -123,16 +200,16 @@ func revision(q url.Values) (uint64, error) {
 	return rev, nil
 }
 
-func metadataListOf(found objects.List) ([]byte, error) {
-	items := make([]objects.Stored, len(found.Items))
-	for i, item := range found.Items {
+func metadataListOf(meta metav1.ListMeta, found []objects.Stored) ([]byte, error) {
+	items := make([]objects.Stored, len(found))
+	for i, item := range found {
 		body, err := metadataOf(item.Body)
 		if err != nil {
 			return nil, err
 		}
 		items[i] = objects.Stored{Rev: item.Rev, Body: body}
 	}
-	return listOf("meta.k8s.io/v1", "PartialObjectMetadataList", found.Rev, items), nil
+	return listOf("meta.k8s.io/v1", "PartialObjectMetadataList", meta, items)
 }
 
 // metadataOf cuts an object down to its metadata.

@@ -137,6 +137,8 @@ func (s *server) serveResource(w http.ResponseWriter, r *http.Request, in info) 
 		return s.patch(w, req)
 	case "delete":
 		return s.delete(w, req)
+	case "deletecollection":
+		return s.deleteCollection(w, req)
 	}
 	return req.notSupported()
 }
@@ -147,7 +149,7 @@ func (r *request) fits() bool {
 	switch r.Verb {
 	case "list", "watch":
 		return r.Name == ""
-	case "create":
+	case "create", "deletecollection":
 		return r.Name == "" && (r.Namespace != "" || !r.kind.Namespaced)
 	}
 	return r.Name != "" && (r.Namespace != "" || !r.kind.Namespaced)
@@ -185,7 +187,7 @@ func (s *server) serveSubresource(w http.ResponseWriter, req *request) error {
 }
 
 // genericVerbs are those of a kind that names none.
-var genericVerbs = []string{"create", "delete", "get", "list", "patch", "update", "watch"}
+var genericVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
 func verbsOf(k *objects.Kind) []string {
 	switch {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +15,7 @@ import (
 
 // tableOf prints objects as a meta.k8s.io/v1 Table: the kind's columns between
 // Name and Age. Watches want the columns in their first event only.
-func (s *server) tableOf(r *request, rev uint64, items []objects.Stored, columns bool) ([]byte, error) {
+func (s *server) tableOf(r *request, meta metav1.ListMeta, items []objects.Stored, columns bool) ([]byte, error) {
 	include := metav1.IncludeObjectPolicy(r.URL.Query().Get("includeObject"))
 	switch include {
 	case "":
@@ -27,7 +26,7 @@ func (s *server) tableOf(r *request, rev uint64, items []objects.Stored, columns
 	}
 	table := metav1.Table{
 		TypeMeta:          metav1.TypeMeta{Kind: "Table", APIVersion: "meta.k8s.io/v1"},
-		ListMeta:          metav1.ListMeta{ResourceVersion: strconv.FormatUint(rev, 10)},
+		ListMeta:          meta,
 		ColumnDefinitions: []metav1.TableColumnDefinition{},
 		Rows:              make([]metav1.TableRow, 0, len(items)),
 	}

@@ -60,7 +60,8 @@ func TestList(t *testing.T) {
 		"/api/v1/configmaps": "a b c",
 		"/api/v1/configmaps?labelSelector=app%3Dx":              "a c",
 		configmaps + "?fieldSelector=metadata.name%3Db":         "b",
-		configmaps + "?limit=1":                                 "a b",
+		configmaps + "?limit=1":                                 "a",
+		"/api/v1/configmaps?limit=2&labelSelector=app%3Dx":      "a c",
 		"/api/v1/configmaps?resourceVersion=0":                  "a b c",
 		"/api/v1/configmaps?labelSelector=app+in+(y),app!=nope": "b",
 	}
@@ -79,17 +80,21 @@ func TestList(t *testing.T) {
 		}
 	}
 	bad := map[string]int{
-		configmaps + "?labelSelector=a+b+c":                  http.StatusBadRequest,
-		configmaps + "?fieldSelector=spec.nope%3D1":          http.StatusBadRequest,
-		configmaps + "?resourceVersion=abc":                  http.StatusBadRequest,
-		configmaps + "?resourceVersionMatch=Sometimes":       http.StatusBadRequest,
-		configmaps + "?resourceVersionMatch=Exact":           http.StatusBadRequest,
-		configmaps + "?resourceVersion=18446744073709551615": http.StatusGatewayTimeout,
-		configmaps + "?continue=abc":                         http.StatusGone,
-		"/api/v1/nothings":                                   http.StatusNotFound,
-		"/api/v2/configmaps":                                 http.StatusNotFound,
-		"/apis/apps/v1/deployments":                          http.StatusNotFound,
-		"/nowhere":                                           http.StatusNotFound,
+		configmaps + "?labelSelector=a+b+c":                              http.StatusBadRequest,
+		configmaps + "?fieldSelector=spec.nope%3D1":                      http.StatusBadRequest,
+		configmaps + "?resourceVersion=abc":                              http.StatusBadRequest,
+		configmaps + "?resourceVersionMatch=Sometimes":                   http.StatusBadRequest,
+		configmaps + "?resourceVersionMatch=Exact":                       http.StatusBadRequest,
+		configmaps + "?resourceVersion=18446744073709551615":             http.StatusGatewayTimeout,
+		configmaps + "?continue=abc":                                     http.StatusBadRequest,
+		configmaps + "?labelSelector=" + strings.Repeat("a,", 10_000):    http.StatusBadRequest,
+		configmaps + "?fieldSelector=" + strings.Repeat("a%3Db,", 8_000): http.StatusBadRequest,
+		configmaps + "?limit=-1":                                         http.StatusBadRequest,
+		configmaps + "?limit=many":                                       http.StatusBadRequest,
+		"/api/v1/nothings":                                               http.StatusNotFound,
+		"/api/v2/configmaps":                                             http.StatusNotFound,
+		"/apis/apps/v1/deployments":                                      http.StatusNotFound,
+		"/nowhere":                                                       http.StatusNotFound,
 	}
 	for path, code := range bad {
 		if a := f.do("GET", path, ""); a.code != code || a.at(t, "kind") != "Status" {
@@ -101,7 +106,7 @@ func TestList(t *testing.T) {
 func TestMethodsThatAreNotServed(t *testing.T) {
 	f := serve(t, nil)
 	for _, test := range [][2]string{
-		{"DELETE", configmaps}, {"POST", "/api/v1/configmaps"}, {"PUT", configmaps}, {"POST", configmaps + "/a"},
+		{"DELETE", "/api/v1/configmaps"}, {"POST", "/api/v1/configmaps"}, {"PUT", configmaps}, {"POST", configmaps + "/a"},
 		{"GET", "/apis/edge.bramble.dev/v1alpha1/namespaces/default/placements"},
 	} {
 		if a := f.do(test[0], test[1], `{}`); a.code != http.StatusMethodNotAllowed || a.at(t, "reason") != "MethodNotAllowed" {

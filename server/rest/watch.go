@@ -166,9 +166,9 @@ func (e *eventStream) send(event objects.WatchEvent) error {
 	var err error
 	switch {
 	case e.form == formTable && event.Type == watch.Bookmark:
-		body, err = e.s.tableOf(e.r, event.Rev, nil, false)
+		body, err = e.s.tableOf(e.r, revisionMeta(event.Rev), nil, false)
 	case e.form == formTable:
-		body, err = e.s.tableOf(e.r, event.Rev, []objects.Stored{{Rev: event.Rev, Body: body}}, !e.columns)
+		body, err = e.s.tableOf(e.r, revisionMeta(event.Rev), []objects.Stored{{Rev: event.Rev, Body: body}}, !e.columns)
 		e.columns = true
 	case e.form == formMetadata:
 		body, err = metadataOf(body)
