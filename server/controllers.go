@@ -53,6 +53,7 @@ func (p *parts) addControllers(ctx context.Context) error {
 		{"node controller", watcher.Run},
 		{"scheduler", after(watcher.Settled(), p.scheduler.Run)},
 		{"namespace controller", gc.New(p.registry, p.log).Run},
+		{"garbage collector", gc.NewOwners(newOwning(p.registry), p.log).Run},
 	}
 	return nil
 }

@@ -1,5 +1,6 @@
-// Package gc ends what is no longer wanted. Today that is namespaces: one that
-// is being deleted has its objects deleted, and goes when none is left.
+// Package gc ends what is no longer wanted. A namespace that is being deleted has
+// its objects deleted, and goes when none is left (Collector); an object whose
+// owners are gone goes with them (Owners).
 package gc
 
 import (

@@ -16,8 +16,9 @@ import (
 // Delete removes an object, or begins to: where its kind asks for a grace
 // period, or finalizers wait, it only gets a deletionTimestamp, and deleted is
 // false. Who is to end it then removes the last finalizer by Update, or calls
-// Delete with a grace period of 0. A grace period is only ever shortened. A
-// propagation policy is accepted and has no effect: owners are not followed.
+// Delete with a grace period of 0. A grace period is only ever shortened. The
+// propagation policies Foreground and Orphan become finalizers, which the
+// garbage collector takes away when it has done what they ask.
 func (r *Registry) Delete(ctx context.Context, k *Kind, namespace, name string, opts metav1.DeleteOptions) (res Result, deleted bool, err error) {
 	for range conflictTries {
 		res, deleted, err = r.tryDelete(ctx, k, namespace, name, opts)
@@ -46,7 +47,8 @@ func (r *Registry) tryDelete(ctx context.Context, k *Kind, namespace, name strin
 		return Result{}, false, err
 	}
 	obj := clone(old)
-	changed := markDeleted(k, obj, opts.GracePeriodSeconds, r.config.Now())
+	changed := propagate(obj, opts)
+	changed = markDeleted(k, obj, opts.GracePeriodSeconds, r.config.Now()) || changed
 	endNamespace(obj)
 	e, err := encode(k, obj)
 	if err != nil {
@@ -108,5 +110,34 @@ func markDeleted(k *Kind, obj Object, requested *int64, now time.Time) bool {
 	}
 	obj.SetDeletionTimestamp(&at)
 	obj.SetDeletionGracePeriodSeconds(&grace)
+	return true
+}
+
+// propagate gives obj the finalizer that the deletion's propagation policy asks
+// for, and takes the other; without a policy both stay as they are. It reports
+// whether that is new.
+func propagate(obj Object, opts metav1.DeleteOptions) bool {
+	wanted := ""
+	//lint:ignore SA1019 old clients send it
+	orphan := opts.OrphanDependents
+	switch policy := opts.PropagationPolicy; {
+	case policy == nil && orphan == nil:
+		return false
+	case policy == nil && *orphan, policy != nil && *policy == metav1.DeletePropagationOrphan:
+		wanted = metav1.FinalizerOrphanDependents
+	case policy != nil && *policy == metav1.DeletePropagationForeground:
+		wanted = metav1.FinalizerDeleteDependents
+	}
+	was := obj.GetFinalizers()
+	now := slices.DeleteFunc(slices.Clone(was), func(f string) bool {
+		return f != wanted && (f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents)
+	})
+	if wanted != "" && !slices.Contains(now, wanted) {
+		now = append(now, wanted)
+	}
+	if slices.Equal(was, now) {
+		return false
+	}
+	obj.SetFinalizers(now)
 	return true
 }
