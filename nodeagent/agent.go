@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -43,6 +44,7 @@ type Agent struct {
 	health   health
 
 	networked chan struct{} // closed when the node's network stands
+	relist    chan struct{} // holds one: all pods are to be listed anew
 }
 
 // New opens the node's record and makes the agent's parts; nothing else happens
@@ -55,7 +57,7 @@ func New(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{cfg: cfg, log: cfg.Log, record: record, facts: record.Facts(), networked: make(chan struct{})}
+	a := &Agent{cfg: cfg, log: cfg.Log, record: record, facts: record.Facts(), networked: make(chan struct{}), relist: make(chan struct{}, 1)}
 	a.health.engine, a.health.net = "Podman's service has not answered yet", "the node's network is not set up yet"
 	a.identity = &identity{dir: cfg.StateDir, record: record, log: cfg.Log, redial: func() { a.dialer.Redial() }}
 	a.engine = runtime.New(runtime.Config{
@@ -85,7 +87,7 @@ func (a *Agent) connectServer() error {
 		}
 	}
 	var err error
-	a.client, err = client.New(a.dialer.DialContext, client.Config{UserAgent: "bramble-agent/" + a.cfg.Version, Log: a.log})
+	a.client, err = client.New(a.dialer.DialContext, client.Config{UserAgent: "bramble-agent/" + a.cfg.Version, OnEpoch: a.meetEpoch, Log: a.log})
 	return err
 }
 
@@ -168,12 +170,53 @@ func (a *Agent) runPods(ctx context.Context) error {
 
 // watchPods keeps what is desired equal to the server's pods.
 func (a *Agent) watchPods(ctx context.Context) error {
-	a.client.WatchPods(ctx, a.facts.NodeName, a.desires)
+	for ctx.Err() == nil {
+		watch, stop := context.WithCancel(ctx)
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			select {
+			case <-a.relist:
+				stop()
+			case <-watch.Done():
+			}
+		}()
+		a.client.WatchPods(watch, a.facts.NodeName, a.desires)
+		stop()
+		<-over
+	}
 	return ctx.Err()
 }
 
+// meetEpoch takes up the epoch of the server's database where a confirmed
+// restore put it in the place of the one that this node knows: from then on the
+// server's pods are what is wanted.
+func (a *Agent) meetEpoch(epoch string, follows []string) {
+	facts := a.record.Facts()
+	switch {
+	case epoch == facts.Epoch:
+		a.health.set(&a.health.database, "")
+	case slices.Contains(follows, facts.Epoch):
+		facts.Epoch = epoch
+		if err := a.record.SetFacts(facts); err != nil {
+			a.log.Error("cannot record the server's new database", "epoch", epoch, "err", err)
+			return
+		}
+		a.log.Info("the server's database is a restored backup, which was confirmed", "epoch", epoch)
+		a.health.set(&a.health.database, "")
+		select {
+		case a.relist <- struct{}{}:
+		default:
+		}
+	default:
+		a.health.set(&a.health.database, "the server's database is not the one that this node knows: a restored backup, or another cluster's; "+
+			"pods that it has not go on here until: edgectl restore --confirm")
+	}
+	a.node.Look()
+}
+
 // knowsEpoch reports whether the server's database is the one that this node
-// joined. Before the first answer nothing is known.
+// joined, or its confirmed successor. Before the first answer nothing is known.
 func (a *Agent) knowsEpoch() bool {
 	epoch := a.client.Epoch()
 	return epoch != "" && epoch == a.record.Facts().Epoch

@@ -15,6 +15,8 @@ type health struct {
 	mu     sync.Mutex // protects what follows
 	engine string     // why Podman does not serve; empty: it does
 	net    string     // why the network does not stand
+	// database is why the server's database cannot be trusted.
+	database string
 	host   string
 	podman string // its version
 	dns    []string
@@ -62,7 +64,7 @@ func (a *Agent) healthNow() report.Health {
 	a.health.mu.Lock()
 	defer a.health.mu.Unlock()
 	return report.Health{
-		EngineError: a.health.engine, NetworkError: a.health.net, Address: a.health.host,
+		EngineError: a.health.engine, NetworkError: a.health.net, UnknownDatabase: a.health.database, Address: a.health.host,
 		Runtime: "podman://" + a.health.podman, Version: a.cfg.Version, KubeVersion: kubeVersion + a.cfg.Version,
 	}
 }

@@ -153,7 +153,7 @@ func (r *running) join(t *testing.T, name string, h http.Handler) *node {
 		cancel()
 		<-done
 	})
-	n.Client, err = client.New(n.dialer.DialContext, client.Config{OnEpoch: func(e string) { n.epochs <- e }})
+	n.Client, err = client.New(n.dialer.DialContext, client.Config{OnEpoch: func(e string, _ []string) { n.epochs <- e }})
 	if err != nil {
 		t.Fatal(err)
 	}

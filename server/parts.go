@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"time"
 
 	"bramble.dev/bramble/server/api"
 	"bramble.dev/bramble/server/auth"
@@ -58,7 +59,9 @@ func open(ctx context.Context, cfg Config, address string, log *slog.Logger) (_ 
 	if p.store, err = store.Open(ctx, store.Config{Dir: cfg.DataDir, Log: log}); err != nil {
 		return nil, err
 	}
+	warnUnconfirmed(p.store, log)
 	steps := []func() error{
+		func() error { return removeBackupDirs(cfg.DataDir) },
 		func() error { return p.openAuthority(address) },
 		p.openIdentities,
 		p.openRegistry,
@@ -157,12 +160,15 @@ func (p *parts) openAPI() (err error) {
 		Authorizer:    auth.NewAuthorizer(p.pods),
 		Nodes:         p.hub,
 		Epoch:         p.store.Epoch(),
+		Follows:       func() []string { return follows(p.store) },
 		Version:       api.BuildVersion,
 		Checks:        []rest.Check{{Name: "store", Run: p.store.Writable}},
 		Routes: []rest.Route{
 			{Path: api.JoinPath, Public: true, Handler: http.HandlerFunc(enrolment.Join)},
 			{Path: api.RenewPath, Public: true, Handler: http.HandlerFunc(enrolment.Renew)},
 			{Path: api.TokensPath, Handler: http.HandlerFunc(enrolment.CreateToken)},
+			{Path: api.BackupPath, Handler: backups{p.store, p.cfg.DataDir, time.Now, p.log}},
+			{Path: api.RestorePath, Handler: restores{p.store, p.log}},
 		},
 		Log: p.log,
 	})

@@ -38,6 +38,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	addFlags(root.Flags())
+	root.AddCommand(newRestore())
 	root.AddCommand(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version",

@@ -16,6 +16,8 @@ const name = "edgectl"
 
 const about = `edgectl controls a Bramble cluster. It has all commands of kubectl, and beside them:
 
+  backup   Save the server's database and authority to a file
+  restore  Say whether the server runs on a restored backup, and confirm it
   token    Make and print the command that joins a node
   why      Say why a pod is where it is, or why it waits
   version  Print the versions of edgectl and of the server`
@@ -42,7 +44,8 @@ func newRoot(streams genericiooptions.IOStreams, args []string) *cobra.Command {
 			root.AddCommand(again)
 		}
 	}
-	root.AddCommand(newToken(flags, streams), newWhy(flags, streams), newVersion(flags, streams))
+	root.AddCommand(newToken(flags, streams), newWhy(flags, streams), newVersion(flags, streams),
+		newBackup(flags, streams), newRestore(flags, streams))
 	root.Long = about
 	rewordWhenShown(root, args)
 	runPlugin(root, args, streams)

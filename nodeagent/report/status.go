@@ -15,6 +15,10 @@ import (
 // controllers.
 const ResourceLimitsUnenforced corev1.NodeConditionType = "ResourceLimitsUnenforced"
 
+// UnknownDatabase is True on a node that deletes nothing by the server's word,
+// because the server's database is not the one that the node knows.
+const UnknownDatabase corev1.NodeConditionType = "UnknownDatabase"
+
 // What a node keeps for itself, and where it counts as under pressure: the
 // kubelet's default eviction thresholds. Pressure is over when there is clearly
 // more again: at one threshold for both, each look could write another status.
@@ -29,6 +33,8 @@ const (
 type Health struct {
 	EngineError  string // of the container engine
 	NetworkError string // of the network process
+	// UnknownDatabase is why nothing is deleted by the server's word.
+	UnknownDatabase string
 	Address      string // the node's own address, as the server's network sees it
 	Runtime      string // "podman://4.3.1"
 	Version      string // of Bramble
@@ -117,6 +123,9 @@ func nodeConditions(f Facts, h Health, before []corev1.NodeCondition) []corev1.N
 			"NoCgroupDelegation", "limits are not held for: "+strings.Join(f.Unenforced, ", ")+
 				"; the node's user has no such cgroup v2 controller (see systemd's Delegate=, and cgroup_enable=memory on a Raspberry Pi)",
 			"CgroupsDelegated", "limits are held"),
+		pressure(UnknownDatabase, h.UnknownDatabase != "",
+			"EpochUnknown", h.UnknownDatabase,
+			"EpochKnown", "the server's database is the one that this node joined, or takes its place"),
 	}
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "the agent is ready to run pods"}
 	switch {

@@ -24,6 +24,11 @@ const (
 // database. An agent that sees an epoch it does not know deletes nothing.
 const HeaderEpoch = "Bramble-Epoch"
 
+// HeaderFollows names, after a restore that was confirmed, the epochs whose place
+// the database has taken, separated by commas: an agent that knows one of them
+// goes on with the new one.
+const HeaderFollows = "Bramble-Epoch-Follows"
+
 // ServerName is the name that every server certificate carries and every
 // client verifies, whatever address it dialled: a new address breaks nothing.
 const ServerName = "bramble-server"

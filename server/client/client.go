@@ -30,10 +30,11 @@ import (
 // Config is what a Client may be told; all of it may be left out.
 type Config struct {
 	UserAgent string
-	// OnEpoch is called with the epoch of the server's database on the first
-	// response and whenever it differs from the last, before the response is
-	// handed to the caller. It may be called from several goroutines.
-	OnEpoch func(epoch string)
+	// OnEpoch is called with the epoch of the server's database, and with those
+	// whose place it has taken, on the first response and whenever they differ
+	// from the last, before the response is handed to the caller. It may be
+	// called from several goroutines.
+	OnEpoch func(epoch string, follows []string)
 	Log     *slog.Logger
 }
 

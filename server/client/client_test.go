@@ -101,7 +101,7 @@ func TestErrorsAreStatusErrors(t *testing.T) {
 func TestEpochIsToldBeforeTheAnswer(t *testing.T) {
 	epoch := "one"
 	var told []string
-	c := serve(t, client.Config{OnEpoch: func(e string) { told = append(told, e) }}, func(w http.ResponseWriter, r *http.Request) {
+	c := serve(t, client.Config{OnEpoch: func(e string, _ []string) { told = append(told, e) }}, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(api.HeaderEpoch, epoch)
 		answer(w, 200, &corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}})
 	})

@@ -2,6 +2,7 @@ package client
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 
 	"bramble.dev/bramble/server/api"
@@ -12,10 +13,11 @@ import (
 type epochKeeper struct {
 	next     http.RoundTripper
 	agent    string
-	onChange func(string)
+	onChange func(epoch string, follows []string)
 
-	mu    sync.Mutex // protects epoch
-	epoch string
+	mu      sync.Mutex // protects what follows
+	epoch   string
+	follows string // as the header has it
 }
 
 // RoundTrip follows http.RoundTripper.
@@ -26,20 +28,20 @@ func (k *epochKeeper) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := k.next.RoundTrip(r)
 	if err == nil {
-		k.see(resp.Header.Get(api.HeaderEpoch))
+		k.see(resp.Header.Get(api.HeaderEpoch), resp.Header.Get(api.HeaderFollows))
 	}
 	return resp, err
 }
 
-func (k *epochKeeper) see(epoch string) {
+func (k *epochKeeper) see(epoch, follows string) {
 	k.mu.Lock()
-	changed := epoch != "" && epoch != k.epoch
+	changed := epoch != "" && (epoch != k.epoch || follows != k.follows)
 	if changed {
-		k.epoch = epoch
+		k.epoch, k.follows = epoch, follows
 	}
 	k.mu.Unlock()
 	if changed && k.onChange != nil {
-		k.onChange(epoch)
+		k.onChange(epoch, strings.FieldsFunc(follows, func(r rune) bool { return r == ',' }))
 	}
 }
 

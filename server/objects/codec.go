@@ -66,8 +66,9 @@ func (e encoded) withoutRevision() []byte {
 	return append(bytes.Clone(before), after...)
 }
 
-// restamp returns a copy of a stored body with another revision.
-func restamp(body []byte, rev uint64) []byte {
+// Restamp returns a copy of a stored body with another revision; what is no
+// object is returned as it is.
+func Restamp(body []byte, rev uint64) []byte {
 	before, after, ok := cutRevision(body)
 	if !ok {
 		return body

@@ -5,9 +5,6 @@ import (
 	"io"
 )
 
-// Restamp is restamp, for the fuzz test.
-var Restamp = restamp
-
 // ReadRing returns the objects of a ring's file.
 func ReadRing(b []byte) (bodies [][]byte) {
 	saved, _ := readRing(bytes.NewReader(b)) // what can be read comes with the error

@@ -154,7 +154,7 @@ func (g *Ring) trim(ctx context.Context) error {
 		}
 		_, err := g.registry.store.Commit(ctx, store.Change{
 			Key: e.Key, Rev: e.Rev, Delete: true, Volatile: true,
-			Body: func(rev uint64) []byte { return restamp(e.Body, rev) },
+			Body: func(rev uint64) []byte { return Restamp(e.Body, rev) },
 		})
 		if err != nil && !errors.Is(err, store.ErrConflict) {
 			return err
@@ -189,7 +189,7 @@ func (g *Ring) Load(ctx context.Context) error {
 		}
 		revs, err := g.registry.store.Commit(ctx, store.Change{
 			Key: key, Volatile: true,
-			Body: func(rev uint64) []byte { return restamp(s.Object, rev) },
+			Body: func(rev uint64) []byte { return Restamp(s.Object, rev) },
 		})
 		switch {
 		case errors.Is(err, store.ErrConflict):

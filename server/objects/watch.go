@@ -175,7 +175,7 @@ func (w *watchRun) translate(e store.Event) (watch.EventType, Stored) {
 	case was && e.Type == store.Deleted:
 		return watch.Deleted, storedOf(e.Entry)
 	case was:
-		return watch.Deleted, Stored{Rev: e.Rev, Body: restamp(e.Prev.Body, e.Rev)}
+		return watch.Deleted, Stored{Rev: e.Rev, Body: Restamp(e.Prev.Body, e.Rev)}
 	}
 	return "", Stored{}
 }

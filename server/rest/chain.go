@@ -71,6 +71,9 @@ func (s *server) identify(next http.Handler) http.Handler {
 		id := hex.EncodeToString(raw[:])
 		w.Header().Set("Audit-Id", id)
 		w.Header().Set(api.HeaderEpoch, s.cfg.Epoch)
+		if follows := s.cfg.Follows(); len(follows) > 0 {
+			w.Header().Set(api.HeaderFollows, strings.Join(follows, ","))
+		}
 		r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
 		s.metrics.observe(next, w, r)
 	})

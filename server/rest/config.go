@@ -64,7 +64,8 @@ type Config struct {
 	Authorizer    Authorizer
 	Nodes         Nodes // nil: no node is ever connected
 	Epoch         string
-	Version       string // of Bramble, without "v"
+	Follows       func() []string // the epochs for api.HeaderFollows; nil: none
+	Version       string          // of Bramble, without "v"
 	Checks        []Check
 	Routes        []Route
 	Metrics       *prometheus.Registry // nil: one of its own
@@ -81,6 +82,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Follows == nil {
+		c.Follows = func() []string { return nil }
 	}
 	if c.WatchTimeout == nil {
 		c.WatchTimeout = randomWatchTimeout

@@ -10,6 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Lock takes a data directory as Open does, and returns what gives it back.
+func Lock(dir string) (unlock func(), err error) {
+	f, err := lockDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use %s: %w", dir, err)
+	}
+	return func() { f.Close() }, nil
+}
+
 // lockDir takes dir for this process until the returned file is closed. The
 // kernel gives it back when the process ends in any way.
 func lockDir(dir string) (*os.File, error) {

@@ -41,6 +41,9 @@ type Store struct {
 	tables map[string]*table
 	rev    uint64 // the newest published revision
 
+	follows   []string // earlier epochs; constant
+	confirmed bool     // guarded by mu; see Lineage
+
 	requests chan *request
 	closing  chan struct{}
 	once     sync.Once
@@ -125,6 +128,11 @@ func (s *Store) load(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return errors.Join(err, s.db.close())
 	}
+	lineage, err := s.db.lineage()
+	if err != nil {
+		return errors.Join(err, s.db.close())
+	}
+	s.follows, s.confirmed = lineage.Follows, lineage.Confirmed
 	s.start = s.db.run << 32
 	s.rev = s.start
 	for _, t := range s.tables {
