@@ -39,6 +39,8 @@ func writeLimits(t *testing.T, doc *bytes.Buffer, handler http.Handler) {
 			body: fmt.Sprintf(configMap, "", strings.Repeat(`"k":"",`, 16384)+`"k":""`)},
 		{what: "a quantity with an exponent of five digits or more", method: http.MethodPost, path: "/api/v1/namespaces/default/pods",
 			body: fmt.Sprintf(pod, "1e99999")},
+		{what: "a selector of more than 16 KiB", method: http.MethodGet,
+			path: "/api/v1/namespaces/default/pods?labelSelector=" + strings.Repeat("a,", 8193)},
 		{what: "`--as`, `--as-group` (Impersonate-User and the like)", method: http.MethodGet, path: "/api/v1/namespaces/default/pods",
 			headers: map[string]string{"Impersonate-User": "alice"}},
 	} {
@@ -56,5 +58,8 @@ func writeLimits(t *testing.T, doc *bytes.Buffer, handler http.Handler) {
 		fmt.Fprintf(doc, "| %s | %d | %s |\n", row.what, w.Code, status.Message)
 	}
 	doc.WriteString("\nThe namespaces `default`, `kube-system`, `kube-public` and `kube-node-lease` are always\n" +
-		"there, and may not be deleted. A body must have come within a minute.\n")
+		"there, and may not be deleted. A body must have come within a minute.\n\n" +
+		"Each user, and each node, has a lane of its own: 32 requests under way, 256 that wait for\n" +
+		"that for up to 10 s, 256 watches, logs and other streams. What is more is answered 429\n" +
+		"with Retry-After, which Kubernetes' clients heed.\n")
 }

@@ -22,7 +22,7 @@ import (
 // which a request passes them.
 func (s *server) chain(h http.Handler) http.Handler {
 	h = s.authorize(h)
-	h = slot(h, s.cfg.Slots.Fairness)
+	h = s.fairness(h)
 	h = slot(h, orElse(s.cfg.Slots.Impersonation, s.refuseImpersonation))
 	h = slot(h, s.cfg.Slots.Audit)
 	h = s.authenticate(h)

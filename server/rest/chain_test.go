@@ -140,7 +140,7 @@ func TestRoutesAndSlots(t *testing.T) {
 		_, _ = w.Write([]byte(user.Name))
 	})
 	f := serve(t, func(c *rest.Config) {
-		c.Slots = rest.Slots{Audit: slot("audit"), Impersonation: slot("impersonation"), Fairness: slot("fairness")}
+		c.Slots = rest.Slots{Audit: slot("audit"), Impersonation: slot("impersonation")}
 		c.Routes = []rest.Route{{Path: api.JoinPath, Public: true, Handler: handler}, {Path: api.TokensPath, Handler: handler}}
 	})
 	if a := f.must(200, "POST", api.JoinPath, "", "Test-User", "none"); a.body != api.UserAnonymous {
@@ -152,7 +152,7 @@ func TestRoutesAndSlots(t *testing.T) {
 	if a := f.must(200, "POST", api.TokensPath, ""); a.body != "admin" {
 		t.Errorf("route for %q", a.body)
 	}
-	if got := strings.Join(passed, " "); got != "audit:admin impersonation:admin fairness:admin" {
+	if got := strings.Join(passed, " "); got != "audit:admin impersonation:admin" {
 		t.Errorf("passed %s", got)
 	}
 }

@@ -53,7 +53,7 @@ type Middleware func(http.Handler) http.Handler
 
 // Slots are the places in the chain for what is not built yet; nil: empty.
 type Slots struct {
-	Audit, Impersonation, Fairness Middleware
+	Audit, Impersonation Middleware
 }
 
 // Config is what a handler needs. Registry, Authenticator, Authorizer and Log
@@ -70,6 +70,7 @@ type Config struct {
 	Routes        []Route
 	Metrics       *prometheus.Registry // nil: one of its own
 	Slots         Slots
+	Limits        Limits // of each user
 	Log           *slog.Logger
 
 	Now          func() time.Time     // nil: time.Now

@@ -43,12 +43,7 @@ func (s *server) deleteCollection(w http.ResponseWriter, r *request) error {
 			taken = append(taken, objects.Stored{Rev: res.Rev, Body: res.Body})
 		}
 	}
-	body, err := listOf(r.kind.GroupVersion().String(), r.kind.Kind+"List", listMeta(found), taken)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, body)
-	return nil
+	return sendList(w, r.Request, r.kind.GroupVersion().String(), r.kind.Kind+"List", listMeta(found), taken, nil)
 }
 
 func nameOf(item objects.Stored) (string, error) {

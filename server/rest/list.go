@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -31,20 +30,13 @@ func (s *server) list(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	meta := listMeta(found)
-	var body []byte
 	switch f {
 	case formTable:
-		body, err = s.tableOf(r, meta, found.Items, true)
+		return s.sendTable(w, r, meta, found.Items)
 	case formMetadata:
-		body, err = metadataListOf(meta, found.Items)
-	default:
-		body, err = listOf(r.kind.GroupVersion().String(), r.kind.Kind+"List", meta, found.Items)
+		return sendList(w, r.Request, "meta.k8s.io/v1", "PartialObjectMetadataList", meta, found.Items, metadataOf)
 	}
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, body)
-	return nil
+	return sendList(w, r.Request, r.kind.GroupVersion().String(), r.kind.Kind+"List", meta, found.Items, nil)
 }
 
 // find lists by what a client asked for.
@@ -73,28 +65,6 @@ func listMeta(found objects.List) metav1.ListMeta {
 		meta.RemainingItemCount = &found.Remaining
 	}
 	return meta
-}
-
-// listOf writes a list around bodies that are encoded already.
-func listOf(apiVersion, kind string, meta metav1.ListMeta, items []objects.Stored) ([]byte, error) {
-	head, err := json.Marshal(meta)
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode a list's metadata: %w", err)
-	}
-	size := len(head) + 128
-	for _, item := range items {
-		size += len(item.Body) + 1
-	}
-	buf := bytes.NewBuffer(make([]byte, 0, size))
-	fmt.Fprintf(buf, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, kind, apiVersion, head)
-	for i, item := range items {
-		if i > 0 {
-			buf.WriteByte(',')
-		}
-		buf.Write(bytes.TrimRight(item.Body, "\n"))
-	}
-	buf.WriteString("]}\n")
-	return buf.Bytes(), nil
 }
 
 // listOptionsOf is what the query of a list says.
@@ -198,18 +168,6 @@ func revision(q url.Values) (uint64, error) {
 		return 0, badRequest("resourceVersion: Invalid value: %q: must be a number that this server handed out", text)
 	}
 	return rev, nil
-}
-
-func metadataListOf(meta metav1.ListMeta, found []objects.Stored) ([]byte, error) {
-	items := make([]objects.Stored, len(found))
-	for i, item := range found {
-		body, err := metadataOf(item.Body)
-		if err != nil {
-			return nil, err
-		}
-		items[i] = objects.Stored{Rev: item.Rev, Body: body}
-	}
-	return listOf("meta.k8s.io/v1", "PartialObjectMetadataList", meta, items)
 }
 
 // metadataOf cuts an object down to its metadata.

@@ -23,6 +23,7 @@ type server struct {
 	metrics    *metrics
 	discovery  *discovery
 	openapi    *openapi.Set
+	lanes      *lanes
 	exposition http.Handler // of /metrics
 }
 
@@ -34,7 +35,7 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, fmt.Errorf("cannot make the API handler: Registry, Authenticator, Authorizer and Log are needed")
 	}
 	cfg.setDefaults()
-	s := &server{cfg: cfg, routes: make(map[string]Route)}
+	s := &server{cfg: cfg, routes: make(map[string]Route), lanes: newLanes(cfg.Limits)}
 	for _, route := range cfg.Routes {
 		s.routes[route.Path] = route
 	}

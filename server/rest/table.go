@@ -16,13 +16,9 @@ import (
 // tableOf prints objects as a meta.k8s.io/v1 Table: the kind's columns between
 // Name and Age. Watches want the columns in their first event only.
 func (s *server) tableOf(r *request, meta metav1.ListMeta, items []objects.Stored, columns bool) ([]byte, error) {
-	include := metav1.IncludeObjectPolicy(r.URL.Query().Get("includeObject"))
-	switch include {
-	case "":
-		include = metav1.IncludeMetadata
-	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
-	default:
-		return nil, badRequest("includeObject: Invalid value: %q: must be 'Metadata', 'Object', 'None', or empty", include)
+	include, err := includeObject(r)
+	if err != nil {
+		return nil, err
 	}
 	table := metav1.Table{
 		TypeMeta:          metav1.TypeMeta{Kind: "Table", APIVersion: "meta.k8s.io/v1"},
@@ -46,6 +42,17 @@ func (s *server) tableOf(r *request, meta metav1.ListMeta, items []objects.Store
 		return nil, fmt.Errorf("cannot encode the table of %s: %w", r.kind.Resource(), err)
 	}
 	return append(body, '\n'), nil
+}
+
+func includeObject(r *request) (metav1.IncludeObjectPolicy, error) {
+	switch include := metav1.IncludeObjectPolicy(r.URL.Query().Get("includeObject")); include {
+	case "":
+		return metav1.IncludeMetadata, nil
+	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
+		return include, nil
+	default:
+		return "", badRequest("includeObject: Invalid value: %q: must be 'Metadata', 'Object', 'None', or empty", include)
+	}
 }
 
 func columnsOf(k *objects.Kind) []metav1.TableColumnDefinition {

@@ -1,0 +1,151 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"bramble.dev/bramble/server/api"
+)
+
+// Limits bound what one user may have under way; each node is a user of its
+// own, so that a flood by one of them delays no lease of another. The zero
+// value is DefaultLimits.
+type Limits struct {
+	InFlight int           // requests being served
+	Waiting  int           // requests that wait for that
+	Wait     time.Duration // at most, after which it is 429
+	Streams  int           // watches, logs and other requests that last
+}
+
+// DefaultLimits are far above what a person or a program does that means well.
+func DefaultLimits() Limits {
+	return Limits{InFlight: 32, Waiting: 256, Wait: 10 * time.Second, Streams: 256}
+}
+
+// lanes is a lane for each user who has something under way.
+type lanes struct {
+	limits Limits
+
+	mu     sync.Mutex // protects byUser and the lanes' counts
+	byUser map[string]*lane
+}
+
+// lane is one user's.
+type lane struct {
+	turns   chan struct{} // holds one for each request being served
+	waiting int           // or being served
+	streams int
+}
+
+func newLanes(limits Limits) *lanes {
+	if limits == (Limits{}) {
+		limits = DefaultLimits()
+	}
+	return &lanes{limits: limits, byUser: map[string]*lane{}}
+}
+
+// fairness is the middleware that keeps every user within limits.
+func (s *server) fairness(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		leave, err := s.lanes.enter(r)
+		if err != nil {
+			s.writeError(w, r, err)
+			return
+		}
+		defer leave()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// enter waits for the request's turn and returns what ends it.
+func (l *lanes) enter(r *http.Request) (leave func(), err error) {
+	user, _ := api.UserFrom(r.Context())
+	if lasts(infoFrom(r.Context())) {
+		return l.enterStream(user.Name)
+	}
+	my, err := l.queue(user.Name)
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(l.limits.Wait)
+	defer timer.Stop()
+	select {
+	case my.turns <- struct{}{}:
+		return func() { <-my.turns; l.leave(user.Name, my) }, nil
+	case <-r.Context().Done():
+		err = r.Context().Err()
+	case <-timer.C:
+		err = tooMany("%d requests of user %q are under way, and none ended in %v", l.limits.InFlight, user.Name, l.limits.Wait)
+	}
+	l.leave(user.Name, my)
+	return nil, err
+}
+
+// lasts reports whether a request may go on for as long as its client likes.
+func lasts(in info) bool {
+	switch in.Subresource {
+	case "log", "proxy", "exec", "attach", "portforward":
+		return true
+	}
+	return in.Verb == "watch"
+}
+
+func (l *lanes) queue(user string) (*lane, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	my := l.lane(user)
+	if my.waiting >= l.limits.InFlight+l.limits.Waiting {
+		return nil, tooMany("%d requests of user %q are under way and %d wait", l.limits.InFlight, user, l.limits.Waiting)
+	}
+	my.waiting++
+	return my, nil
+}
+
+func (l *lanes) enterStream(user string) (leave func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	my := l.lane(user)
+	if my.streams >= l.limits.Streams {
+		return nil, tooMany("user %q has %d watches, logs and other streams open", user, my.streams)
+	}
+	my.streams++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		my.streams--
+		l.drop(user, my)
+	}, nil
+}
+
+func (l *lanes) leave(user string, my *lane) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	my.waiting--
+	l.drop(user, my)
+}
+
+// lane returns the user's lane, making it if needed. Caller holds mu.
+func (l *lanes) lane(user string) *lane {
+	my := l.byUser[user]
+	if my == nil {
+		my = &lane{turns: make(chan struct{}, l.limits.InFlight)}
+		l.byUser[user] = my
+	}
+	return my
+}
+
+// drop forgets a lane in which nothing is under way. Caller holds mu.
+func (l *lanes) drop(user string, my *lane) {
+	if my.waiting == 0 && my.streams == 0 {
+		delete(l.byUser, user)
+	}
+}
+
+// tooMany is a 429, which clients of Kubernetes take as a request to wait.
+func tooMany(format string, args ...any) error {
+	return apierrors.NewTooManyRequests(fmt.Sprintf(format, args...)+": wait for some to end, or send fewer at a time", 1)
+}
