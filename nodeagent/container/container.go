@@ -35,6 +35,9 @@ type Spec struct {
 	CPUQuotaMilli                 int64  // 0: none
 	CPUSharesMilli                int64  // requests; 0: none
 	Hash                          string // of the pod's container, kept as a label: tells a changed container
+	Sandbox                       string // of the pod's life since boot, kept as a label: tells what a reboot has ended
+	MessageFromLog                bool   // an empty termination message of a failed container is taken from its log
+	StopSignal                    string // "SIGUSR1"; empty: the image's
 }
 
 // Env is one environment variable, its value already expanded.
@@ -67,6 +70,7 @@ type State struct {
 	Phase              Phase
 	Image, ImageID     string
 	Hash               string
+	Sandbox            string
 	CreatedAt          time.Time
 	StartedAt          time.Time
 	FinishedAt         time.Time

@@ -1,11 +1,14 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/containers/podman/v5/libpod/define"
 
 	"bramble.dev/bramble/nodeagent/container"
 )
@@ -52,6 +55,39 @@ func (r *Runtime) message(labels map[string]string) string {
 	defer f.Close()
 	data, _ := io.ReadAll(io.LimitReader(f, messageLimit))
 	return string(data)
+}
+
+// What of a log stands for a message (Kubernetes' limits).
+const (
+	logMessageLines = 80
+	logMessageBytes = 2048
+)
+
+// logMessage is the end of a container's log; nothing is as good as an empty one.
+func logMessage(ctx context.Context, data define.InspectContainerData) string {
+	if data.HostConfig == nil || data.HostConfig.LogConfig == nil {
+		return ""
+	}
+	f, err := os.Open(data.HostConfig.LogConfig.Path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	var end lastBytes
+	l := &logReader{file: f, options: LogOptions{Tail: logMessageLines}, out: &end}
+	_ = l.readNow(ctx) // what was read is better than nothing
+	return string(end)
+}
+
+// lastBytes keeps the last logMessageBytes of what is written to it.
+type lastBytes []byte
+
+func (b *lastBytes) Write(p []byte) (int, error) {
+	*b = append(*b, p...)
+	if over := len(*b) - logMessageBytes; over > 0 {
+		*b = append((*b)[:0], (*b)[over:]...)
+	}
+	return len(p), nil
 }
 
 func (r *Runtime) removeMessages(uid string) error {

@@ -18,6 +18,8 @@ const (
 	LabelRestarts     = "edge.bramble.dev/restarts"
 	LabelHash         = "edge.bramble.dev/hash"
 	LabelImage        = "edge.bramble.dev/image"
+	LabelSandbox      = "edge.bramble.dev/sandbox"
+	LabelLogMessage   = "edge.bramble.dev/message-from-log"
 )
 
 // longestPart bounds each of the names in a container's engine name, which is
@@ -58,5 +60,6 @@ func containerLabels(s container.Spec) map[string]string {
 	return map[string]string{
 		LabelPodUID: s.PodUID, LabelPodNamespace: s.PodNamespace, LabelPodName: s.PodName,
 		LabelContainer: s.Name, LabelRestarts: strconv.Itoa(s.Restarts), LabelHash: s.Hash, LabelImage: s.Image,
+		LabelSandbox: s.Sandbox, LabelLogMessage: strconv.FormatBool(s.MessageFromLog),
 	}
 }

@@ -16,6 +16,7 @@ import (
 type monitor struct {
 	pid      int
 	id, name string
+	runtime  string // path of the OCI runtime
 }
 
 // endOrphans ends what Podman has left of containers that it knows no more:
@@ -90,6 +91,8 @@ func parseMonitor(cmdline []byte) (m monitor) {
 			m.id = args[i+1]
 		case "-n":
 			m.name = args[i+1]
+		case "-r":
+			m.runtime = args[i+1]
 		}
 	}
 	return m

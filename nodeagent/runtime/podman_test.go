@@ -45,7 +45,7 @@ func emptyNode(t testing.TB) *node {
 	if err := os.Mkdir(state, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r := runtime.New(runtime.Config{Socket: u.PodmanSocket(), RuntimeDir: u.RuntimeDir, StateDir: state, PauseFile: pause, Log: slog.Default()})
+	r := runtime.New(runtime.Config{Socket: u.PodmanSocket(), RuntimeDir: u.RuntimeDir, StateDir: state, PauseFile: pause, Log: slog.Default(), Command: u.Command})
 	return &node{User: u, Runtime: r, state: state}
 }
 

@@ -77,6 +77,15 @@ func (r *Runtime) Remove(ctx context.Context, uid string) error {
 	return r.removeMessages(uid)
 }
 
+// Halt ends the pod's infra container; its other containers stay as they are.
+// It succeeds when there is none.
+func (r *Runtime) Halt(ctx context.Context, uid string) error {
+	if err := r.StopContainer(ctx, infraName(uid), 0); err != nil {
+		return fmt.Errorf("cannot halt pod %s: %w", uid, err)
+	}
+	return nil
+}
+
 // Get returns the pod with this uid, or the zero Pod when there is none.
 func (r *Runtime) Get(ctx context.Context, uid string) (container.Pod, error) {
 	pods, _, err := r.list(ctx, uid)

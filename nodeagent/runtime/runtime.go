@@ -11,7 +11,10 @@
 package runtime
 
 import (
+	"context"
 	"log/slog"
+	"os"
+	"os/exec"
 	"sync"
 	"sync/atomic"
 
@@ -25,6 +28,8 @@ type Config struct {
 	StateDir   string // where containers' termination messages are kept; made when missing, with its parents
 	PauseFile  string // the static pause program that infra containers run; see packaging/pause
 	Log        *slog.Logger
+	// Command makes a command of Podman's user; nil: a command of this process's.
+	Command func(ctx context.Context, name string, args ...string) *exec.Cmd
 }
 
 // Runtime is rootless Podman as the pod workers see it. All methods are safe
@@ -46,6 +51,13 @@ type Runtime struct {
 
 // New returns a Runtime. It does no I/O: Podman need not run yet.
 func New(config Config) *Runtime {
+	if config.Command == nil {
+		config.Command = func(ctx context.Context, name string, args ...string) *exec.Cmd {
+			cmd := exec.CommandContext(ctx, name, args...)
+			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+config.RuntimeDir)
+			return cmd
+		}
+	}
 	return &Runtime{config: config, exits: map[string]exit{}, running: map[string]running{}}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/containers/podman/v5/pkg/specgen"
 	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 
 	"bramble.dev/bramble/nodeagent/container"
 )
@@ -30,6 +31,9 @@ func generator(s container.Spec, message string) *specgen.SpecGenerator {
 	g.Terminal, g.Stdin = ptr(s.TTY), ptr(s.Stdin)
 	g.EnvHost, g.HTTPProxy = ptr(false), ptr(false)
 	g.RestartPolicy = "no"
+	if signal := unix.SignalNum(s.StopSignal); signal != 0 {
+		g.StopSignal = &signal
+	}
 	g.Systemd = "false"
 	g.SdNotifyMode = "ignore"
 	g.LogConfiguration = &specgen.LogConfig{Driver: "k8s-file"} // beside the container, and removed with it

@@ -40,7 +40,7 @@ func (r *Runtime) state(ctx context.Context, c listed) (container.State, error) 
 	restarts, _ := strconv.Atoi(c.Labels[LabelRestarts])
 	s := container.State{
 		ID: c.ID, PodUID: c.Labels[LabelPodUID], Name: c.Labels[LabelContainer], Restarts: restarts,
-		Phase: phase(c.State), Image: c.Labels[LabelImage], ImageID: c.ImageID, Hash: c.Labels[LabelHash],
+		Phase: phase(c.State), Image: c.Labels[LabelImage], ImageID: c.ImageID, Hash: c.Labels[LabelHash], Sandbox: c.Labels[LabelSandbox],
 		CreatedAt: c.Created, StartedAt: unixTime(c.StartedAt), PID: c.Pid,
 	}
 	if s.Phase != container.Exited {
@@ -69,6 +69,9 @@ func (r *Runtime) exit(ctx context.Context, c listed) (exit, error) {
 	}
 	e = exit{started: c.StartedAt, startedAt: data.State.StartedAt, finished: data.State.FinishedAt,
 		oomKilled: data.State.OOMKilled, err: data.State.Error, message: r.message(c.Labels)}
+	if e.message == "" && c.ExitCode != 0 && c.Labels[LabelLogMessage] == "true" {
+		e.message = logMessage(ctx, data)
+	}
 	if data.State.Status == define.ContainerStateExited.String() { // not "stopped": more is to come
 		r.mu.Lock()
 		r.exits[c.ID] = e
