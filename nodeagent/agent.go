@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 
 	"bramble.dev/bramble/nodeagent/network/netapi"
 	"bramble.dev/bramble/nodeagent/pod"
+	"bramble.dev/bramble/nodeagent/probe"
 	"bramble.dev/bramble/nodeagent/report"
 	"bramble.dev/bramble/nodeagent/runtime"
 	"bramble.dev/bramble/nodeagent/state"
@@ -37,6 +39,7 @@ type Agent struct {
 	network  *netapi.Client
 	desires  *desires
 	workers  *pod.Workers
+	probes   *probe.Probers
 	pods     *report.Pods
 	events   *report.Events
 	node     *report.Node
@@ -103,9 +106,13 @@ func (a *Agent) makeReports() {
 
 // makeWorkers makes the pods' workers from the other parts.
 func (a *Agent) makeWorkers() {
+	a.probes = probe.New(probe.Config{
+		Dial: a.dialProbed, Exec: a.engine.Exec, Event: a.events.Pod,
+		Changed: func(uid string) { a.workers.Nudge(uid) },
+	})
 	a.workers = pod.New(pod.Config{
 		Pods: a.engine, Containers: a.engine, Images: a.engine,
-		Network: a.network,
+		Network: a.network, Probes: a.probes,
 		Volumes: volume.New(volume.Config{
 			Dir: filepath.Join(a.cfg.StateDir, "volumes"), RuntimeDir: a.cfg.own("volumes"), Log: a.log,
 		}),
@@ -113,8 +120,11 @@ func (a *Agent) makeWorkers() {
 		Reporter: &reporter{pods: a.pods, events: a.events, desires: a.desires},
 		HostIP:   a.health.address,
 		Resolver: a.resolver,
-		Dir:      a.cfg.own("pods"),
-		Log:      a.log,
+		Allocatable: func() corev1.ResourceList {
+			return report.NodeStatus(a.facts.NodeName, a.node.System.Read(), report.Health{}, nil, time.Now()).Allocatable
+		},
+		Dir: a.cfg.own("pods"),
+		Log: a.log,
 	})
 	a.desires.workers = a.workers
 }
@@ -135,7 +145,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
 		a.dialer.Run, a.watchPods, a.lease.Run, a.node.Run, a.pods.Run, a.events.Run,
-		a.identity.run, a.runEngine, a.watchEngine, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.mendRecord, a.runPods,
+		a.identity.run, a.runEngine, a.watchEngine, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.mendRecord, a.probes.Run, a.runPods,
 	} {
 		group.Go(func() error { return part(ctx) })
 	}

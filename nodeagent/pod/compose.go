@@ -37,11 +37,14 @@ type surroundings struct {
 	resolver Resolver
 	hostIP   string
 	source   Source
+
+	allocatable corev1.ResourceList
+	sandbox     string
 }
 
 // compose returns what the engine is to make of a container.
 func compose(ctx context.Context, d Desired, spec *corev1.Container, restarts int, with surroundings) (container.Spec, error) {
-	env, err := environment(ctx, d, with.hostIP, spec, with.source)
+	env, err := environment(ctx, d, with, spec)
 	if err != nil {
 		return container.Spec{}, err
 	}
@@ -66,7 +69,17 @@ func compose(ctx context.Context, d Desired, spec *corev1.Container, restarts in
 		CPUQuotaMilli:          spec.Resources.Limits.Cpu().MilliValue(),
 		CPUSharesMilli:         spec.Resources.Requests.Cpu().MilliValue(),
 		Hash:                   Hash(spec),
+		Sandbox:                with.sandbox,
+		MessageFromLog:         spec.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError,
+		StopSignal:             stopSignal(spec),
 	}, nil
+}
+
+func stopSignal(spec *corev1.Container) string {
+	if spec.Lifecycle == nil || spec.Lifecycle.StopSignal == nil {
+		return ""
+	}
+	return string(*spec.Lifecycle.StopSignal)
 }
 
 func expandAll(words []string, lookup func(string) (string, bool)) []string {

@@ -96,7 +96,7 @@ func (w *worker) stopAll(ctx context.Context, d Desired, steps []Step) error {
 			continue
 		}
 		w.event(d, step.Container, corev1.EventTypeNormal, "Killing", step.Why)
-		group.Go(func() { errs[i] = w.set.cfg.Containers.StopContainer(ctx, step.ID, step.GraceSeconds) })
+		group.Go(func() { errs[i] = w.stopContainer(ctx, d, step) })
 	}
 	group.Wait()
 	err := errors.Join(errs...)
@@ -145,14 +145,18 @@ func (w *worker) do(ctx context.Context, d Desired, step Step) error {
 		return w.create(ctx, d, step)
 	case StartContainer:
 		return w.startContainer(ctx, d, step)
+	case PostStart:
+		return w.postStart(ctx, d, step)
 	case StopContainer:
-		return cfg.Containers.StopContainer(ctx, step.ID, step.GraceSeconds)
+		return w.stopContainer(ctx, d, step)
 	case RemoveContainer:
 		return cfg.Containers.RemoveContainer(ctx, step.ID)
 	case RemovePod:
 		return cfg.Pods.Remove(ctx, w.uid)
 	case Detach:
-		return cfg.Network.Detach(ctx, w.uid)
+		return w.detach(ctx)
+	case HaltPod:
+		return cfg.Pods.Halt(ctx, w.uid)
 	case Unmount:
 		return w.unmount(ctx)
 	case Forget:
@@ -169,7 +173,15 @@ func (w *worker) attach(ctx context.Context, d Desired) error {
 		return &Failure{Reason: "NetworkNotReady", Event: "FailedCreatePodSandBox", Err: fmt.Errorf("Failed to create pod sandbox: cannot set up the network: %w", err)}
 	}
 	w.netns = path
-	w.memory.Attached = true
+	w.memory.Attached, w.memory.Released = true, false
+	return nil
+}
+
+func (w *worker) detach(ctx context.Context) error {
+	if err := w.set.cfg.Network.Detach(ctx, w.uid); err != nil {
+		return err
+	}
+	w.memory.Attached, w.memory.Released = false, true
 	return nil
 }
 
@@ -244,6 +256,7 @@ func (w *worker) create(ctx context.Context, d Desired, step Step) error {
 	made, err := compose(ctx, d, spec, step.Restarts, surroundings{
 		netns: w.netns, mounts: w.mounts[spec.Name], imageID: w.images[spec.Name], hosts: hosts,
 		resolver: w.set.cfg.Resolver(), hostIP: w.set.cfg.HostIP(), source: w.set.cfg.Source,
+		allocatable: w.set.cfg.Allocatable(), sandbox: w.memory.Sandbox,
 	})
 	if err != nil {
 		return &Failure{Reason: ReasonCreateConfigError, Event: "Failed", Err: err}
@@ -266,6 +279,7 @@ func (w *worker) startContainer(ctx context.Context, d Desired, step Step) error
 	if _, err := w.writeHosts(d); err != nil { // gone with /run, where the machine booted anew
 		return &Failure{Reason: ReasonRunContainerError, Event: "Failed", Err: err}
 	}
+	w.unmark(id) // a container that a reboot ended begins anew
 	defer w.slot()()
 	if err := w.set.cfg.Containers.StartContainer(ctx, id); err != nil {
 		return &Failure{Reason: ReasonRunContainerError, Event: "Failed", Err: err}
@@ -304,10 +318,9 @@ func (w *worker) slot() func() {
 }
 
 func specOf(pod *corev1.Pod, name string) *corev1.Container {
-	for i := range pod.Spec.Containers {
-		if pod.Spec.Containers[i].Name == name {
-			return &pod.Spec.Containers[i]
-		}
+	m, found := memberOf(pod, name)
+	if !found {
+		panic("a step names container " + name + ", which the pod has not")
 	}
-	panic("a step names container " + name + ", which the pod has not")
+	return m.spec
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +18,7 @@ import (
 // environment composes a container's variables: envFrom first, then env, later
 // names over earlier ones, $(NAME) expanded by what stands before. A missing
 // object is a *container.MissingError.
-func environment(ctx context.Context, d Desired, hostIP string, spec *corev1.Container, source Source) ([]container.Env, error) {
+func environment(ctx context.Context, d Desired, with surroundings, spec *corev1.Container) ([]container.Env, error) {
 	values := map[string]string{}
 	var names []string
 	set := func(name, value string) {
@@ -28,7 +29,7 @@ func environment(ctx context.Context, d Desired, hostIP string, spec *corev1.Con
 	}
 	lookup := func(name string) (string, bool) { v, ok := values[name]; return v, ok }
 	for _, from := range spec.EnvFrom {
-		data, err := envFrom(ctx, d.Pod.Namespace, from, source)
+		data, err := envFrom(ctx, d.Pod.Namespace, from, with.source)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +42,7 @@ func environment(ctx context.Context, d Desired, hostIP string, spec *corev1.Con
 			set(env.Name, Expand(env.Value, lookup))
 			continue
 		}
-		value, found, err := envValue(ctx, d, hostIP, env.ValueFrom, source)
+		value, found, err := envValue(ctx, d, with, spec, env.ValueFrom)
 		if err != nil {
 			return nil, err
 		}
@@ -71,18 +72,21 @@ func envFrom(ctx context.Context, namespace string, from corev1.EnvFromSource, s
 
 // envValue returns one variable's value from elsewhere; found is false where
 // an optional source is missing.
-func envValue(ctx context.Context, d Desired, hostIP string, from *corev1.EnvVarSource, source Source) (value string, found bool, err error) {
+func envValue(ctx context.Context, d Desired, with surroundings, spec *corev1.Container, from *corev1.EnvVarSource) (value string, found bool, err error) {
 	switch {
 	case from.ConfigMapKeyRef != nil:
 		ref := from.ConfigMapKeyRef
-		data, err := configMapData(ctx, d.Pod.Namespace, ref.Name, source)
+		data, err := configMapData(ctx, d.Pod.Namespace, ref.Name, with.source)
 		return pick(data, err, ref.Key, ref.Optional, &container.MissingError{Kind: "ConfigMap", Namespace: d.Pod.Namespace, Name: ref.Name, Key: ref.Key})
 	case from.SecretKeyRef != nil:
 		ref := from.SecretKeyRef
-		data, err := secretData(ctx, d.Pod.Namespace, ref.Name, source)
+		data, err := secretData(ctx, d.Pod.Namespace, ref.Name, with.source)
 		return pick(data, err, ref.Key, ref.Optional, &container.MissingError{Kind: "Secret", Namespace: d.Pod.Namespace, Name: ref.Name, Key: ref.Key})
 	case from.FieldRef != nil:
-		value, err := fieldValue(d, hostIP, from.FieldRef.FieldPath)
+		value, err := fieldValue(d, with.hostIP, from.FieldRef.FieldPath)
+		return value, err == nil, err
+	case from.ResourceFieldRef != nil:
+		value, err := resourceValue(d.Pod, spec, from.ResourceFieldRef, with.allocatable)
 		return value, err == nil, err
 	}
 	return "", false, errors.New("this source of an environment variable is not supported by this node")
@@ -158,4 +162,39 @@ func fieldValue(d Desired, hostIP, path string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("fieldPath %q is not supported", path)
+}
+
+// resourceValue is the downward API's resourceFieldRef: a limit that is not set
+// is what the node has.
+func resourceValue(pod *corev1.Pod, spec *corev1.Container, ref *corev1.ResourceFieldSelector, allocatable corev1.ResourceList) (string, error) {
+	if ref.ContainerName != "" {
+		m, found := memberOf(pod, ref.ContainerName)
+		if !found {
+			return "", fmt.Errorf("resourceFieldRef: the pod has no container %q", ref.ContainerName)
+		}
+		spec = m.spec
+	}
+	list, name, _ := strings.Cut(ref.Resource, ".")
+	amount := spec.Resources.Requests[corev1.ResourceName(name)]
+	if list == "limits" {
+		limit, set := spec.Resources.Limits[corev1.ResourceName(name)]
+		if amount = limit; !set || limit.IsZero() {
+			amount = allocatable[corev1.ResourceName(name)]
+		}
+	}
+	divisor := ref.Divisor
+	if divisor.IsZero() {
+		divisor.Set(1)
+	}
+	if name == string(corev1.ResourceCPU) {
+		return strconv.FormatInt(roundedUp(amount.MilliValue(), divisor.MilliValue()), 10), nil
+	}
+	return strconv.FormatInt(roundedUp(amount.Value(), divisor.Value()), 10), nil
+}
+
+func roundedUp(amount, divisor int64) int64 {
+	if divisor <= 0 {
+		return amount
+	}
+	return (amount + divisor - 1) / divisor
 }

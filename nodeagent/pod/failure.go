@@ -3,6 +3,7 @@ package pod
 // The kubelet's reasons for a container that waits.
 const (
 	ReasonContainerCreating    = "ContainerCreating"
+	ReasonPodInitializing      = "PodInitializing"
 	ReasonErrImagePull         = "ErrImagePull"
 	ReasonImagePullBackOff     = "ImagePullBackOff"
 	ReasonErrImageNeverPull    = "ErrImageNeverPull"

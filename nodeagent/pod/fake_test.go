@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -31,7 +32,11 @@ type engine struct {
 	down    bool                   // the service does not answer
 	badCmd  map[string]bool        // containers that cannot be started
 	stubborn
-	nudge func(uid string)
+	nudge  func(uid string)
+	dir    string    // in memory, of the machine
+	booted time.Time // the machine
+	order  []string  // "+name" and "-name" as containers start and are stopped
+	pid    int
 }
 
 // stubborn containers ignore SIGTERM.
@@ -95,6 +100,18 @@ func (e *engine) Remove(_ context.Context, uid string) error {
 	return nil
 }
 
+func (e *engine) Halt(_ context.Context, uid string) error {
+	unlock, err := e.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if p := e.pods[uid]; p != nil {
+		p.Running = false
+	}
+	return nil
+}
+
 func (e *engine) CreateContainer(_ context.Context, spec container.Spec) (string, error) {
 	unlock, err := e.lock()
 	if err != nil {
@@ -113,7 +130,7 @@ func (e *engine) CreateContainer(_ context.Context, spec container.Spec) (string
 	e.made++
 	c := container.State{
 		ID: fmt.Sprintf("c%d", e.made), PodUID: spec.PodUID, Name: spec.Name, Restarts: spec.Restarts,
-		Phase: container.Created, Hash: spec.Hash, ImageID: spec.ImageID, CreatedAt: time.Now(),
+		Phase: container.Created, Hash: spec.Hash, Sandbox: spec.Sandbox, ImageID: spec.ImageID, CreatedAt: time.Now(),
 	}
 	p.Containers = append(p.Containers, c)
 	return c.ID, nil
@@ -149,7 +166,9 @@ func (e *engine) StartContainer(_ context.Context, id string) error {
 				e.doubles++
 			}
 		}
-		c.Phase, c.StartedAt, c.FinishedAt = container.Running, time.Now(), time.Time{}
+		e.pid++
+		c.Phase, c.StartedAt, c.FinishedAt, c.PID = container.Running, time.Now(), time.Time{}, e.pid
+		e.order = append(e.order, "+"+c.Name)
 		e.starts[c.Name] = append(e.starts[c.Name], c.StartedAt)
 	})
 	return refused
@@ -171,6 +190,7 @@ func (e *engine) StopContainer(ctx context.Context, id string, grace int64) erro
 	e.change(id, func(c *container.State) {
 		if c.Phase == container.Running {
 			c.Phase, c.FinishedAt, c.ExitCode = container.Exited, time.Now(), 143
+			e.order = append(e.order, "-"+c.Name)
 		}
 	})
 	return nil
@@ -244,6 +264,8 @@ func (e *engine) exit(uid, name string, code int) bool {
 func (e *engine) powerCut() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	os.RemoveAll(e.dir)
+	e.booted = time.Now()
 	for _, p := range e.pods {
 		p.Running = false
 		for i := range p.Containers {
@@ -263,8 +285,55 @@ func (e *engine) containers(uid string) []container.State {
 	return nil
 }
 
+// prober stands for the probes: a test says what they find. Hooks succeed at
+// once, or do what a test says.
+type prober struct {
+	mu     sync.Mutex
+	health map[string]container.Health // by container name; of others all is well
+	hooks  []string                    // that were run, by container name
+	hook   func(ctx context.Context, name string) error
+	asked  map[string]container.Health // what was known before, by container name
+}
+
+func (p *prober) Watch(_ string, _ *corev1.Pod, running []container.Probed) map[string]container.Health {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	health := map[string]container.Health{}
+	p.asked = map[string]container.Health{}
+	for _, c := range running {
+		h, known := p.health[c.Spec.Name]
+		if !known {
+			h = container.Health{Started: true, Ready: true}
+		}
+		health[c.ID], p.asked[c.Spec.Name] = h, c.Before
+	}
+	return health
+}
+
+func (p *prober) Hook(ctx context.Context, t container.Target, hook *corev1.LifecycleHandler) error {
+	p.mu.Lock()
+	p.hooks = append(p.hooks, t.Spec.Name+" "+hook.Exec.Command[0])
+	f := p.hook
+	p.mu.Unlock()
+	if f != nil {
+		return f(ctx, t.Spec.Name)
+	}
+	return nil
+}
+
+// say sets what the probes of a container find.
+func (p *prober) say(name string, h container.Health) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.health == nil {
+		p.health = map[string]container.Health{}
+	}
+	p.health[name] = h
+}
+
 // node is what a pod needs beside the engine: network, volumes, the server.
 type node struct {
+	prober
 	sandbox   time.Duration // that an address and a mount take, each
 	mu        sync.Mutex
 	attached  map[string]netip.Addr

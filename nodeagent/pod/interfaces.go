@@ -15,6 +15,7 @@ type Pods interface {
 	List(ctx context.Context) ([]container.Pod, error)
 	Get(ctx context.Context, uid string) (container.Pod, error) // container.Pod{} when there is none
 	Create(ctx context.Context, spec container.PodSpec) error   // made and its infra container started
+	Halt(ctx context.Context, uid string) error                 // its infra container ends, the rest stays
 	Remove(ctx context.Context, uid string) error               // with all its containers
 }
 
@@ -45,6 +46,16 @@ type Volumes interface {
 	// name, what is to be mounted. A missing object is a *container.MissingError.
 	Mount(ctx context.Context, pod *corev1.Pod, source Source) (map[string][]container.Mount, error)
 	Unmount(ctx context.Context, uid string) error
+}
+
+// Probes runs probes and hooks in running containers.
+type Probes interface {
+	// Watch makes sure that the probes of these containers run, and no others of
+	// the pod's, and returns what they say, by the engine's id. It does not block;
+	// when there is news, the pod's worker is nudged.
+	Watch(uid string, pod *corev1.Pod, running []container.Probed) map[string]container.Health
+	// Hook runs a lifecycle hook until it is done or ctx ends.
+	Hook(ctx context.Context, t container.Target, hook *corev1.LifecycleHandler) error
 }
 
 // Source is where volumes and environments get ConfigMaps and Secrets from:

@@ -31,8 +31,23 @@ type Observed struct {
 	// Retries holds, by container name, why something has to wait; "" stands
 	// for the pod as a whole.
 	Retries map[string]Retry
+	// Health is what the probes say, by the engine's id.
+	Health map[string]container.Health
+	// Hooked are the running containers whose postStart hook is done, by the
+	// engine's id. It is noted in the pod's directory too.
+	Hooked map[string]bool
+	// Condemned says of containers, by the engine's id, why they must end.
+	Condemned map[string]string
+	// Seen is the highest count of restarts that was seen, by container name.
+	Seen map[string]int
+	// Sandbox is this pod's life since the machine's start. What was made in an
+	// earlier one has been ended by a reboot.
+	Sandbox  string
+	Released bool // the address was given back by this agent
 	// StartTime is when this node first took up the pod, by the node's clock.
 	StartTime time.Time
+	// ActiveSince is StartTime by the monotonic clock, as far as it is known.
+	ActiveSince time.Time
 	// Deadline is when activeDeadlineSeconds is over; zero: never.
 	Deadline time.Time
 	// LeavingSince is when the pod was first seen to be on its way out.
@@ -62,6 +77,52 @@ func Latest(p container.Pod, name string) (current, previous container.State) {
 		}
 	}
 	return current, previous
+}
+
+// stale reports whether a container was made before the machine's last start.
+func (o Observed) stale(c container.State) bool { return c.ID != "" && c.Sandbox != o.Sandbox }
+
+// count is the count of restarts of a container of which there is none: one
+// that was there, and that somebody removed, was restarted.
+func (o Observed) count(pod *corev1.Pod, name string) int {
+	if seen, ok := o.Seen[name]; ok {
+		return seen + 1
+	}
+	if st := statusOf(pod, name); st != nil && st.ContainerID != "" {
+		return int(st.RestartCount) + 1
+	}
+	return 0
+}
+
+// statusOf is what the server has of a container, or nil.
+func statusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
+	for _, all := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range all {
+			if all[i].Name == name {
+				return &all[i]
+			}
+		}
+	}
+	return nil
+}
+
+// hooked reports whether a running container's postStart hook is done.
+func (o Observed) hooked(spec *corev1.Container, c container.State) bool {
+	return postStart(spec) == nil || o.Hooked[c.ID]
+}
+
+// health is what is known of a running container's probes.
+func (o Observed) health(spec *corev1.Container, c container.State) container.Health {
+	if h, known := o.Health[c.ID]; known {
+		return h
+	}
+	return container.Health{Started: spec.StartupProbe == nil, Ready: spec.ReadinessProbe == nil}
+}
+
+// started reports whether a container runs, its hook is done and its startup
+// probe has succeeded.
+func (o Observed) started(spec *corev1.Container, c container.State) bool {
+	return c.Phase == container.Running && o.hooked(spec, c) && o.health(spec, c).Started
 }
 
 func (o Observed) running() []container.State {

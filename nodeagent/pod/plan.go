@@ -20,19 +20,21 @@ func Plan(d Desired, o Observed) []Step {
 	case o.waits(""):
 		return nil
 	case finished(d, o):
-		return planStop(d, o, "Stopping container %s")
+		return planEnd(d, o)
 	case d.Hold:
 		return nil
 	}
 	return planRun(d, o)
 }
 
-// planRun brings the pod's surroundings up, then each container.
+// planRun brings the pod's surroundings up, then its containers. What must be
+// stopped goes first, and alone.
 func planRun(d Desired, o Observed) []Step {
-	var around, inside []Step
-	for i := range d.Pod.Spec.Containers {
-		inside = append(inside, planContainer(d.Pod, &d.Pod.Spec.Containers[i], o)...)
+	inside := planMembers(d.Pod, o)
+	if stops := stopsOf(inside); len(stops) > 0 {
+		return stops
 	}
+	var around []Step
 	if !o.Attached {
 		around = append(around, Step{Action: Attach})
 	}
@@ -45,36 +47,97 @@ func planRun(d Desired, o Observed) []Step {
 	return append(around, inside...)
 }
 
-// planContainer decides about one container by its newest incarnation.
-func planContainer(pod *corev1.Pod, spec *corev1.Container, o Observed) []Step {
+func stopsOf(steps []Step) []Step {
+	var stops []Step
+	for _, step := range steps {
+		if step.Action == StopContainer {
+			stops = append(stops, step)
+		}
+	}
+	return stops
+}
+
+// planMembers takes the init containers one after the other and, when all have
+// done their work, the sidecars and the others side by side.
+func planMembers(pod *corev1.Pod, o Observed) []Step {
+	begun := initialized(pod, o)
+	var steps []Step
+	for _, m := range members(pod) {
+		if m.role == initial && (begun || served(m, o)) {
+			continue
+		}
+		steps = append(steps, planMember(pod, m, o)...)
+		if !begun && !served(m, o) {
+			break
+		}
+	}
+	return steps
+}
+
+// planMember decides about one container by its newest incarnation.
+func planMember(pod *corev1.Pod, m member, o Observed) []Step {
+	spec := m.spec
 	c, _ := o.latest(spec.Name)
-	changed := c.ID != "" && c.Hash != "" && c.Hash != Hash(spec)
+	again := isChanged(spec, c) || m.role == initial && o.stale(c)
 	switch {
-	case changed && c.Phase == container.Running:
-		return []Step{stopStep(c, graceSeconds(pod), "Container %s definition changed, will be restarted")}
-	case c.Phase == container.Running || o.waits(spec.Name):
+	case c.Phase == container.Running:
+		return planRunning(pod, spec, c, o)
+	case o.waits(spec.Name):
 		return nil
 	case c.ID == "":
-		return incarnate(spec, 0)
-	case changed && !c.StartedAt.IsZero():
-		return append(removeOlder(c, o), incarnate(spec, c.Restarts+1)...)
-	case changed:
+		return incarnate(spec, o.count(pod, spec.Name))
+	case again && c.StartedAt.IsZero():
 		return append([]Step{{Action: RemoveContainer, Container: spec.Name, ID: c.ID}}, incarnate(spec, c.Restarts)...)
-	case ended(pod, c, o):
+	case again:
+		return append(removeOlder(c, o), incarnate(spec, c.Restarts+1)...)
+	case ended(m.policy, c, o):
 		return nil
 	case c.Phase == container.Created || lost(c):
-		return []Step{{Action: StartContainer, Container: spec.Name, ID: c.ID}}
+		return begin(spec, c.ID)
 	}
 	return append(removeOlder(c, o), incarnate(spec, c.Restarts+1)...)
 }
 
+func isChanged(spec *corev1.Container, c container.State) bool {
+	return c.ID != "" && c.Hash != "" && c.Hash != Hash(spec)
+}
+
+// planRunning decides about a container that runs: whether it must end, or its
+// hook is still to be run.
+func planRunning(pod *corev1.Pod, spec *corev1.Container, c container.State, o Observed) []Step {
+	failed := o.Health[c.ID].Failed
+	switch {
+	case isChanged(spec, c):
+		return []Step{stopStep(c, graceSeconds(pod), "Container %s definition changed, will be restarted")}
+	case o.Condemned[c.ID] != "":
+		return []Step{stopStep(c, graceSeconds(pod), "Container %s: "+o.Condemned[c.ID])}
+	case failed != "":
+		why := "Container %s failed " + string(failed) + " probe"
+		if pod.Spec.RestartPolicy != corev1.RestartPolicyNever {
+			why += ", will be restarted"
+		}
+		return []Step{stopStep(c, probeGrace(pod, spec, failed), why)}
+	case !o.hooked(spec, c):
+		return []Step{{Action: PostStart, Container: spec.Name, ID: c.ID}}
+	}
+	return nil
+}
+
 // incarnate makes and starts a container.
 func incarnate(spec *corev1.Container, restarts int) []Step {
-	return []Step{
+	return append([]Step{
 		{Action: PullImage, Container: spec.Name},
 		{Action: CreateContainer, Container: spec.Name, Restarts: restarts},
-		{Action: StartContainer, Container: spec.Name},
+	}, begin(spec, "")...)
+}
+
+// begin starts a container and runs its hook; by "" the one just made.
+func begin(spec *corev1.Container, id string) []Step {
+	steps := []Step{{Action: StartContainer, Container: spec.Name, ID: id}}
+	if postStart(spec) != nil {
+		steps = append(steps, Step{Action: PostStart, Container: spec.Name, ID: id})
 	}
+	return steps
 }
 
 // removeOlder removes what came before c: only the last ended container is
@@ -90,13 +153,13 @@ func removeOlder(c container.State, o Observed) []Step {
 }
 
 // ended reports whether a container that does not run will not run again.
-func ended(pod *corev1.Pod, c container.State, o Observed) bool {
+func ended(policy corev1.RestartPolicy, c container.State, o Observed) bool {
 	if c.ID == "" || c.Phase == container.Running {
 		return false
 	}
 	startFailed := c.Phase == container.Created && o.Retries[c.Name].Reason == ReasonRunContainerError
 	over := c.Phase == container.Exited || lost(c) || startFailed
-	switch pod.Spec.RestartPolicy {
+	switch policy {
 	case corev1.RestartPolicyNever:
 		return over
 	case corev1.RestartPolicyOnFailure:
@@ -106,64 +169,27 @@ func ended(pod *corev1.Pod, c container.State, o Observed) bool {
 }
 
 // finished reports whether the pod's end is reached: what the server (or the
-// node's record) already says, a deadline, or every container ended for good.
+// node's record) already says, a deadline, an init container that failed for
+// good, or every container ended for good.
 func finished(d Desired, o Observed) bool {
-	if terminal(d.Pod.Status.Phase) || o.pastDeadline() {
-		return true
-	}
-	for _, spec := range d.Pod.Spec.Containers {
-		if c, _ := o.latest(spec.Name); !ended(d.Pod, c, o) {
+	return terminal(d.Pod.Status.Phase) || o.pastDeadline() || initFailed(d.Pod, o) || allEnded(d.Pod, o)
+}
+
+// allEnded reports whether all containers but the init containers and sidecars
+// have ended for good.
+func allEnded(pod *corev1.Pod, o Observed) bool {
+	for _, m := range members(pod) {
+		if c, _ := o.latest(m.spec.Name); m.role == ordinary && !ended(m.policy, c, o) {
 			return false
 		}
 	}
-	return len(d.Pod.Spec.Containers) > 0
+	return len(pod.Spec.Containers) > 0
 }
 
 func terminal(phase corev1.PodPhase) bool {
 	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
 }
 
-// planRemoval stops what runs, and then takes everything away. The final
-// status is reported between the two.
-func planRemoval(d Desired, o Observed) []Step {
-	if o.waits("") {
-		return nil
-	}
-	if steps := planStop(d, o, "Stopping container %s"); len(steps) > 0 {
-		return steps
-	}
-	return []Step{{Action: RemovePod}, {Action: Detach}, {Action: Unmount}, {Action: Forget}}
-}
-
-// planStop stops all containers that run, each with what is left of the grace.
-func planStop(d Desired, o Observed, why string) []Step {
-	grace := int64(2) // of a pod of which nothing is known any more
-	if d.Pod != nil {
-		grace = graceSeconds(d.Pod)
-	}
-	if !o.LeavingSince.IsZero() {
-		grace = max(0, grace-int64(o.Now.Sub(o.LeavingSince).Seconds()))
-	}
-	var steps []Step
-	for _, c := range o.running() {
-		steps = append(steps, stopStep(c, grace, why))
-	}
-	return steps
-}
-
 func stopStep(c container.State, grace int64, why string) Step {
 	return Step{Action: StopContainer, Container: c.Name, ID: c.ID, GraceSeconds: grace, Why: fmt.Sprintf(why, c.Name)}
-}
-
-// graceSeconds is at least one, as the kubelet has it: a process gets the
-// chance to end by itself.
-func graceSeconds(pod *corev1.Pod) int64 {
-	grace := int64(corev1.DefaultTerminationGracePeriodSeconds)
-	if pod.Spec.TerminationGracePeriodSeconds != nil {
-		grace = *pod.Spec.TerminationGracePeriodSeconds
-	}
-	if pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil {
-		grace = *pod.DeletionGracePeriodSeconds
-	}
-	return max(1, grace)
 }

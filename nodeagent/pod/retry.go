@@ -63,7 +63,8 @@ func (o *Observed) Note(d Desired) {
 	if d.Pod == nil {
 		return
 	}
-	for _, spec := range d.Pod.Spec.Containers {
+	for _, m := range members(d.Pod) {
+		spec := m.spec
 		c, _ := o.latest(spec.Name)
 		if c.Phase != container.Exited || lost(c) {
 			continue

@@ -13,10 +13,12 @@ const (
 	PullImage       Action = "pull image" // as the container's pull policy says
 	CreateContainer Action = "create container"
 	StartContainer  Action = "start container"
+	PostStart       Action = "run postStart hook"
 	StopContainer   Action = "stop container"
 	RemoveContainer Action = "remove container"
 	RemovePod       Action = "remove pod"
 	Detach          Action = "detach"
+	HaltPod         Action = "halt pod" // end its infra container
 	Unmount         Action = "unmount"
 	Forget          Action = "forget" // nothing is left on this node: tell the server
 )
@@ -47,5 +49,5 @@ func (s Step) surrounds() bool {
 // interruptible reports whether a step may be broken off when what is desired
 // changes: those that can take minutes.
 func (s Step) interruptible() bool {
-	return s.Action == StopContainer || s.Action == PullImage
+	return s.Action == StopContainer || s.Action == PullImage || s.Action == PostStart
 }

@@ -3,6 +3,7 @@ package pod
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -61,7 +62,7 @@ func overtakes(before, now Desired) bool {
 	}
 	return graceSeconds(before.Pod) != graceSeconds(now.Pod) ||
 		terminal(before.Pod.Status.Phase) != terminal(now.Pod.Status.Phase) ||
-		!slices.EqualFunc(before.Pod.Spec.Containers, now.Pod.Spec.Containers, func(a, b corev1.Container) bool { return Hash(&a) == Hash(&b) })
+		!slices.EqualFunc(members(before.Pod), members(now.Pod), func(a, b member) bool { return Hash(a.spec) == Hash(b.spec) })
 }
 
 func (w *worker) refresh() {
@@ -182,11 +183,18 @@ func (w *worker) observe(ctx context.Context, d Desired) error {
 		m.Retries = nil
 	}
 	if d.Pod == nil {
+		w.set.cfg.Probes.Watch(w.uid, nil, nil)
 		return nil
 	}
 	if m.StartTime.IsZero() {
-		m.begin(d.Pod)
+		w.begin(d)
 	}
+	m.Deadline = time.Time{}
+	if limit := d.Pod.Spec.ActiveDeadlineSeconds; limit != nil {
+		m.Deadline = m.ActiveSince.Add(time.Duration(*limit) * time.Second)
+	}
+	m.see()
+	m.Health = w.set.cfg.Probes.Watch(w.uid, d.Pod, probed(d, *m))
 	before := m.Retries
 	m.Retries = make(map[string]Retry, len(before))
 	for name, r := range before {
@@ -201,16 +209,49 @@ func (w *worker) observe(ctx context.Context, d Desired) error {
 	return nil
 }
 
-// begin sets the pod's start and, by it, its deadline.
-func (o *Observed) begin(pod *corev1.Pod) {
-	o.StartTime = o.Now
-	if pod.Status.StartTime != nil {
-		o.StartTime = pod.Status.StartTime.Time
+// see notes the counts of restarts, and forgets what is gone from the engine.
+func (o *Observed) see() {
+	if o.Seen == nil {
+		o.Seen = map[string]int{}
 	}
-	if pod.Spec.ActiveDeadlineSeconds != nil {
-		spent := max(0, o.Now.Sub(o.StartTime))
-		o.Deadline = o.Now.Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds)*time.Second - spent)
+	there := map[string]bool{}
+	for _, c := range o.Engine.Containers {
+		there[c.ID] = true
+		o.Seen[c.Name] = max(o.Seen[c.Name], c.Restarts)
 	}
+	maps.DeleteFunc(o.Hooked, func(id string, _ bool) bool { return !there[id] })
+	maps.DeleteFunc(o.Condemned, func(id, _ string) bool { return !there[id] })
+}
+
+// probed are the containers whose probes are to run: those that run, of a pod
+// that is to stay, when their hook is done.
+func probed(d Desired, o Observed) []container.Probed {
+	if d.leaving() || finished(d, o) {
+		return nil
+	}
+	var all []container.Probed
+	for _, m := range members(d.Pod) {
+		spec := m.spec
+		c, _ := o.latest(spec.Name)
+		if c.Phase != container.Running || !o.hooked(spec, c) || spec.StartupProbe == nil && spec.LivenessProbe == nil && spec.ReadinessProbe == nil {
+			continue
+		}
+		all = append(all, container.Probed{
+			Target:    container.Target{ID: c.ID, PID: c.PID, Address: d.Address, Spec: spec},
+			StartedAt: c.StartedAt, Before: healthBefore(d.Pod, c),
+		})
+	}
+	return all
+}
+
+// healthBefore is what the server has of the health of this very run of a
+// container: what an earlier agent found out.
+func healthBefore(pod *corev1.Pod, c container.State) container.Health {
+	st := statusOf(pod, c.Name)
+	if st == nil || st.ContainerID != containerID(c) || st.State.Running == nil || st.State.Running.StartedAt.Unix() != c.StartedAt.Unix() {
+		return container.Health{}
+	}
+	return container.Health{Started: st.Started != nil && *st.Started, Ready: st.Ready}
 }
 
 func (w *worker) report(d Desired) {

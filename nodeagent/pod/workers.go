@@ -5,24 +5,30 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Config is what the workers work with. All fields are required but Now
-// (default time.Now) and Parallel (default 4).
+// (default time.Now), Uptime (default the machine's), Allocatable (default
+// nothing) and Parallel (default 4).
 type Config struct {
-	Pods       Pods
-	Containers Containers
-	Images     Images
-	Network    Network
-	Volumes    Volumes
-	Source     Source
-	Reporter   Reporter
-	HostIP     func() string
-	Resolver   func() Resolver
-	Dir        string // for the pods' own files; a directory by pod uid is made in it
-	Now        func() time.Time
-	Parallel   int // at most so many creations and starts at once
-	Log        *slog.Logger
+	Pods        Pods
+	Containers  Containers
+	Images      Images
+	Network     Network
+	Volumes     Volumes
+	Probes      Probes
+	Source      Source
+	Reporter    Reporter
+	HostIP      func() string
+	Resolver    func() Resolver
+	Allocatable func() corev1.ResourceList // what the node has for pods
+	Dir         string                     // in memory, emptied by a reboot; for the pods' own files; a directory by pod uid is made in it
+	Now         func() time.Time
+	Uptime      func() time.Duration // of the machine, suspended or not
+	Parallel    int                  // at most so many creations and starts at once
+	Log         *slog.Logger
 }
 
 // Workers holds one worker for each pod of the node. A worker has a goroutine
@@ -41,6 +47,12 @@ type Workers struct {
 func New(cfg Config) *Workers {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Uptime == nil {
+		cfg.Uptime = uptime
+	}
+	if cfg.Allocatable == nil {
+		cfg.Allocatable = func() corev1.ResourceList { return nil }
 	}
 	if cfg.Parallel == 0 {
 		cfg.Parallel = 4

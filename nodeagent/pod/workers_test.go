@@ -49,14 +49,19 @@ func deleted(grace int64) func(*corev1.Pod) {
 
 // agent runs workers in the test's bubble until stop.
 func agent(t *testing.T, e *engine, n *node) (w *pod.Workers, stop func()) {
-	dir, err := os.MkdirTemp("", "pods")
-	if err != nil {
-		t.Fatal(err)
+	if e.dir == "" {
+		dir, err := os.MkdirTemp("", "pods")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		e.dir, e.booted = dir, time.Now()
 	}
 	w = pod.New(pod.Config{
-		Pods: e, Containers: e, Images: e, Network: n, Volumes: n, Source: n, Reporter: n,
+		Pods: e, Containers: e, Images: e, Network: n, Volumes: n, Source: n, Reporter: n, Probes: &n.prober,
+		Uptime: func() time.Duration { return time.Since(e.booted) },
 		HostIP: func() string { return "192.0.2.1" }, Resolver: func() pod.Resolver { return pod.Resolver{} },
-		Dir: dir, Log: slog.New(slog.DiscardHandler),
+		Dir: e.dir, Log: slog.New(slog.DiscardHandler),
 	})
 	e.mu.Lock()
 	e.nudge = func(uid string) { w.Nudge(uid) }
@@ -70,7 +75,6 @@ func agent(t *testing.T, e *engine, n *node) (w *pod.Workers, stop func()) {
 	return w, func() {
 		cancel()
 		<-done
-		os.RemoveAll(dir)
 	}
 }
 

@@ -140,7 +140,8 @@ func writePodFields(doc *bytes.Buffer) {
 	fmt.Fprintf(doc, "\n## Fields of a pod's spec\n\n"+
 		"%d are honoured, %d are admitted with a warning and ignored, %d are refused: those\n"+
 		"whose absence would weaken isolation, the safety of data, placement or ordering. A\n"+
-		"field that is in none of the lists is refused as well. `[]` stands for any index.\n"+
+		"field that is in none of the lists is refused as well. `[]` stands for any index. What\n"+
+		"is said of `containers[]` holds for `initContainers[]` too.\n"+
 		"Limits of resources hold where the node's user has the cgroup controllers; where it\n"+
 		"has not, the node's condition ResourceLimitsUnenforced names them.\n",
 		len(by["honoured"]), len(by["warned"]), len(by["refused"]))
@@ -149,7 +150,7 @@ func writePodFields(doc *bytes.Buffer) {
 	for _, f := range by["honoured"] {
 		names = append(names, f.Path)
 	}
-	for _, group := range []string{"", "containers[].", "volumes[]."} {
+	for _, group := range []string{"", "containers[].", "initContainers[].", "volumes[]."} {
 		mine := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
 			head, _, nested := strings.Cut(n, ".")
 			return nested && head+"." != group || !nested && group != ""

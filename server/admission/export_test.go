@@ -28,11 +28,14 @@ func PodFieldVerdicts() []FieldVerdict {
 				walk(f.Type, prefix)
 				continue
 			}
-			rule := podFields[prefix+name]
+			rule, _ := ruleOf(prefix + name)
 			if rule.verdict == descend {
 				elem, deeper := inner(f.Type)
 				walk(elem, prefix+name+deeper+".")
 				continue
+			}
+			if _, own := podFields[prefix+name]; !own {
+				continue // an init container's, with the line of containers
 			}
 			all = append(all, FieldVerdict{prefix + name, names[rule.verdict], rule.words, rule.harmless})
 		}

@@ -157,8 +157,8 @@ func TestPodValidation(t *testing.T) {
 			`spec.activeDeadlineSeconds: Invalid value: 0`, `spec.dnsPolicy: Unsupported value: "Mine"`, `spec.hostname: Invalid value: "Not_A_Name"`,
 			`spec.restartPolicy: Unsupported value: "Sometimes"`, `spec.terminationGracePeriodSeconds: Invalid value: -1`,
 		}},
-		{name: "refused fields", spec: "hostNetwork: true\n  affinity: {podAntiAffinity: {}}", ctr: "livenessProbe: {tcpSocket: {port: 1}}", want: []string{
-			`spec.affinity.podAntiAffinity: Forbidden: not supported yet`, `spec.containers[0].livenessProbe: Forbidden: probes are not supported yet`, `spec.hostNetwork: Forbidden: not supported yet`,
+		{name: "refused fields", spec: "hostNetwork: true\n  affinity: {podAntiAffinity: {}}", ctr: "lifecycle: {preStop: {tcpSocket: {port: 1}}}", want: []string{
+			`spec.affinity.podAntiAffinity: Forbidden: not supported yet`, `spec.containers[0].lifecycle.preStop.tcpSocket: Forbidden: hooks by TCP do nothing`, `spec.hostNetwork: Forbidden: not supported yet`,
 		}},
 		{name: "ports", ctr: `ports: [{containerPort: 0}, {containerPort: 70000}, {containerPort: 80, name: a_b}, {containerPort: 1, protocol: ICMP}, {containerPort: 2, name: a}, {containerPort: 3, name: a}]`, want: []string{
 			`spec.containers[0].ports[0].containerPort: Required value`, `spec.containers[0].ports[1].containerPort: Invalid value: 70000`,
@@ -168,6 +168,35 @@ func TestPodValidation(t *testing.T) {
 		{name: "env", ctr: `env: [{name: ""}, {name: "A=B"}, {name: OK, value: x}]`, want: []string{
 			`spec.containers[0].env[0].name: Required value`, `spec.containers[0].env[1].name: Invalid value: "A=B"`,
 		}},
+		{name: "env from elsewhere", ctr: `env: [{name: A, valueFrom: {}}, {name: B, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: C, valueFrom: {fieldRef: {fieldPath: spec.hostname}}}, {name: D, valueFrom: {fieldRef: {fieldPath: "metadata.labels['a b']"}}}, {name: E, valueFrom: {resourceFieldRef: {resource: limits.gpu}}}, {name: F, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 3, containerName: other}}}, {name: G, valueFrom: {configMapKeyRef: {key: "a/b"}}}, {name: H, valueFrom: {secretKeyRef: {name: s, key: k}, configMapKeyRef: {name: s, key: k}}}, {name: I, valueFrom: {fileKeyRef: {path: p, key: k, volumeName: v}}}, {name: J, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['example.org/Note']"}}}]
+    envFrom: [{}, {configMapRef: {name: a}, secretRef: {name: b}}, {prefix: "A=", secretRef: {name: B}}]`, want: []string{
+			`spec.containers[0].env[0].valueFrom: Invalid value: "": must specify one of`, `spec.containers[0].env[1].valueFrom: Invalid value: "": may not be specified when `,
+			`spec.containers[0].env[2].valueFrom.fieldRef.fieldPath: Unsupported value: "spec.hostname"`, `spec.containers[0].env[3].valueFrom.fieldRef.fieldPath: Invalid value: "metadata.labels['a b']"`,
+			`spec.containers[0].env[4].valueFrom.resourceFieldRef.resource: Unsupported value: "limits.gpu"`, `spec.containers[0].env[5].valueFrom.resourceFieldRef.containerName: Not found: "other"`,
+			`spec.containers[0].env[5].valueFrom.resourceFieldRef.divisor: Unsupported value: "3"`, `spec.containers[0].env[6].valueFrom.configMapKeyRef.key: Invalid value: "a/b"`,
+			`spec.containers[0].env[6].valueFrom.configMapKeyRef.name: Required value`, `spec.containers[0].env[7].valueFrom: Invalid value: "": may not have more than one field`,
+			`spec.containers[0].env[8].valueFrom.fileKeyRef: Forbidden: variables from files`, `spec.containers[0].envFrom[0]: Invalid value: "": must specify one of`,
+			`spec.containers[0].envFrom[1]: Invalid value: "": may not have more than one`, `spec.containers[0].envFrom[2].prefix: Invalid value: "A="`, `spec.containers[0].envFrom[2].secretRef.name: Invalid value: "B"`,
+		}},
+		{name: "probes", ctr: `livenessProbe: {exec: {}, successThreshold: 2, periodSeconds: -1}
+    readinessProbe: {httpGet: {port: 0, scheme: FTP, httpHeaders: [{name: "a b", value: c}]}, terminationGracePeriodSeconds: 3}
+    startupProbe: {tcpSocket: {port: web}, grpc: {port: 1}, terminationGracePeriodSeconds: 0}`, want: []string{
+			`spec.containers[0].livenessProbe.exec.command: Required value`, `spec.containers[0].livenessProbe.periodSeconds: Invalid value: -1`, `spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1`,
+			`spec.containers[0].readinessProbe.httpGet.httpHeaders[0].name: Invalid value: "a b"`, `spec.containers[0].readinessProbe.httpGet.port: Invalid value: "0"`,
+			`spec.containers[0].readinessProbe.httpGet.scheme: Unsupported value: "FTP"`, `spec.containers[0].readinessProbe.terminationGracePeriodSeconds: Invalid value: 3: must not be set`,
+			`spec.containers[0].startupProbe.grpc: Forbidden: may not specify more than 1 handler type`, `spec.containers[0].startupProbe.terminationGracePeriodSeconds: Invalid value: 0`,
+		}},
+		{name: "probe of nothing", ctr: `livenessProbe: {periodSeconds: 3}`, want: []string{`spec.containers[0].livenessProbe: Required value: must specify a handler type`}},
+		{name: "hooks", spec: "terminationGracePeriodSeconds: 5", ctr: `lifecycle: {postStart: {}, preStop: {sleep: {seconds: 6}}, stopSignal: SIGUSR1}`, want: []string{
+			`spec.containers[0].lifecycle.postStart: Required value: must specify a handler type`, `spec.containers[0].lifecycle.preStop.sleep: Invalid value: 6`, `spec.containers[0].lifecycle.stopSignal: Forbidden: may not be set without spec.os.name`,
+		}},
+		{name: "stop signal", spec: "os: {name: linux}", ctr: `lifecycle: {stopSignal: SIGWHAT}`, want: []string{`spec.containers[0].lifecycle.stopSignal: Invalid value: "SIGWHAT"`}},
+		{name: "init containers", spec: "initContainers: [{name: c, image: i}, {name: d, restartPolicy: Never, image: i, lifecycle: {preStop: {sleep: {seconds: 1}}}, readinessProbe: {tcpSocket: {port: 1}}, securityContext: {privileged: true}}, {name: e, image: i, restartPolicy: Always, readinessProbe: {tcpSocket: {port: 1}}}]", want: []string{
+			`spec.initContainers[0].name: Duplicate value: "c"`, `spec.initContainers[1].lifecycle: Forbidden: may not be set for init containers without restartPolicy=Always`,
+			`spec.initContainers[1].readinessProbe: Forbidden: may not be set for init`, `spec.initContainers[1].restartPolicy: Unsupported value: "Never": supported values: "Always"`,
+			`spec.initContainers[1].securityContext.privileged: Forbidden: privileged`,
+		}},
+		{name: "gates", spec: "readinessGates: [{conditionType: example.org/ok}, {conditionType: 'a b'}]", want: []string{`spec.readinessGates[1].conditionType: Invalid value: "a b"`}},
 		{name: "mounts", spec: "volumes: [{name: v, emptyDir: {}}]", ctr: `volumeMounts: [{name: w, mountPath: /a}, {name: v, mountPath: "/b:c"}, {name: v, mountPath: data}, {name: v, mountPath: /a}, {name: v, mountPath: "/./"}]`, want: []string{
 			`spec.containers[0].volumeMounts[0].name: Not found: "w"`, `spec.containers[0].volumeMounts[1].mountPath: Invalid value: "/b:c"`,
 			`spec.containers[0].volumeMounts[2].mountPath: Invalid value: "data": must be an absolute path`, `spec.containers[0].volumeMounts[3].mountPath: Invalid value: "/a": must be unique`,

@@ -10,24 +10,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateContainers checks what runs. Init containers are refused as a whole
-// by the table of fields, so that only containers are looked into.
+// validateContainers checks what runs: init containers and containers, whose
+// names are one set.
 func validateContainers(s *corev1.PodSpec, volumes map[string]bool, fp *field.Path) field.ErrorList {
-	fp = fp.Child("containers")
-	if len(s.Containers) == 0 {
-		return field.ErrorList{field.Required(fp, "")}
-	}
 	var errs field.ErrorList
-	names := make(map[string]bool, len(s.Containers))
+	if len(s.Containers) == 0 {
+		errs = append(errs, field.Required(fp.Child("containers"), ""))
+	}
+	names := make(map[string]bool, len(s.Containers)+len(s.InitContainers))
 	for i := range s.Containers {
-		c, p := &s.Containers[i], fp.Index(i)
+		c, p := &s.Containers[i], fp.Child("containers").Index(i)
 		errs = append(errs, uniqueLabel(c.Name, names, p.Child("name"))...)
-		errs = append(errs, validateContainer(c, volumes, p)...)
+		errs = append(errs, validateContainer(c, s, volumes, p)...)
+	}
+	for i := range s.InitContainers {
+		c, p := &s.InitContainers[i], fp.Child("initContainers").Index(i)
+		errs = append(errs, uniqueLabel(c.Name, names, p.Child("name"))...)
+		errs = append(errs, validateContainer(c, s, volumes, p)...)
+		errs = append(errs, validateInitContainer(c, p)...)
 	}
 	return errs
 }
 
-func validateContainer(c *corev1.Container, volumes map[string]bool, p *field.Path) field.ErrorList {
+func validateContainer(c *corev1.Container, s *corev1.PodSpec, volumes map[string]bool, p *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch {
 	case c.Image == "":
@@ -40,9 +45,34 @@ func validateContainer(c *corev1.Container, volumes map[string]bool, p *field.Pa
 	errs = append(errs, oneOf(c.TerminationMessagePolicy, p.Child("terminationMessagePolicy"),
 		corev1.TerminationMessageReadFile, corev1.TerminationMessageFallbackToLogsOnError)...)
 	errs = append(errs, validatePorts(c.Ports, p.Child("ports"))...)
-	errs = append(errs, validateEnv(c.Env, p.Child("env"))...)
+	errs = append(errs, validateEnv(c.Env, s, p.Child("env"))...)
+	errs = append(errs, validateEnvFrom(c.EnvFrom, p.Child("envFrom"))...)
 	errs = append(errs, validateMounts(c.VolumeMounts, volumes, p.Child("volumeMounts"))...)
+	errs = append(errs, validateProbes(c, p)...)
+	errs = append(errs, validateLifecycle(c.Lifecycle, s, p.Child("lifecycle"))...)
 	return append(errs, validateResources(&c.Resources, p.Child("resources"))...)
+}
+
+// validateInitContainer has what holds for init containers alone: one that ends
+// before the others begin has nothing to be probed for.
+func validateInitContainer(c *corev1.Container, p *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if c.RestartPolicy != nil {
+		if *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			return nil
+		}
+		errs = append(errs, field.NotSupported(p.Child("restartPolicy"), *c.RestartPolicy, []corev1.ContainerRestartPolicy{corev1.ContainerRestartPolicyAlways}))
+	}
+	const words = "may not be set for init containers without restartPolicy=Always"
+	for name, set := range map[string]bool{
+		"lifecycle": c.Lifecycle != nil, "livenessProbe": c.LivenessProbe != nil,
+		"readinessProbe": c.ReadinessProbe != nil, "startupProbe": c.StartupProbe != nil,
+	} {
+		if set {
+			errs = append(errs, field.Forbidden(p.Child(name), words))
+		}
+	}
+	return errs
 }
 
 func validatePorts(ports []corev1.ContainerPort, fp *field.Path) field.ErrorList {
@@ -68,23 +98,6 @@ func validatePorts(ports []corev1.ContainerPort, fp *field.Path) field.ErrorList
 		}
 		errs = append(errs, oneOf(port.Protocol, p.Child("protocol"),
 			corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)...)
-	}
-	return errs
-}
-
-func validateEnv(env []corev1.EnvVar, fp *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for i, e := range env {
-		if e.Name == "" {
-			errs = append(errs, field.Required(fp.Index(i).Child("name"), ""))
-		} else {
-			for _, msg := range validation.IsRelaxedEnvVarName(e.Name) {
-				errs = append(errs, field.Invalid(fp.Index(i).Child("name"), e.Name, msg))
-			}
-		}
-		if strings.ContainsRune(e.Value, 0) {
-			errs = append(errs, field.Invalid(fp.Index(i).Child("value"), e.Value, "must not contain a NUL byte"))
-		}
 	}
 	return errs
 }

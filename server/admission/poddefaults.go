@@ -76,6 +76,21 @@ func defaultContainer(c *corev1.Container) {
 	setDefault(&c.ImagePullPolicy, defaultPullPolicy(c.Image))
 	setDefault(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
 	setDefault(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
+	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
+		defaultProbe(probe)
+	}
+	if c.Lifecycle != nil {
+		for _, hook := range []*corev1.LifecycleHandler{c.Lifecycle.PostStart, c.Lifecycle.PreStop} {
+			if hook != nil {
+				defaultGet(hook.HTTPGet)
+			}
+		}
+	}
+	for i := range c.Env {
+		if from := c.Env[i].ValueFrom; from != nil && from.FieldRef != nil {
+			setDefault(&from.FieldRef.APIVersion, "v1")
+		}
+	}
 	for i := range c.Ports {
 		setDefault(&c.Ports[i].Protocol, corev1.ProtocolTCP)
 	}
@@ -87,6 +102,27 @@ func defaultContainer(c *corev1.Container) {
 			c.Resources.Requests = make(corev1.ResourceList, len(c.Resources.Limits))
 		}
 		c.Resources.Requests[name] = limit.DeepCopy()
+	}
+}
+
+func defaultProbe(p *corev1.Probe) {
+	if p == nil {
+		return
+	}
+	setDefault(&p.TimeoutSeconds, 1)
+	setDefault(&p.PeriodSeconds, 10)
+	setDefault(&p.SuccessThreshold, 1)
+	setDefault(&p.FailureThreshold, 3)
+	defaultGet(p.HTTPGet)
+	if p.GRPC != nil {
+		setDefaultPtr(&p.GRPC.Service, "")
+	}
+}
+
+func defaultGet(get *corev1.HTTPGetAction) {
+	if get != nil {
+		setDefault(&get.Path, "/")
+		setDefault(&get.Scheme, corev1.URISchemeHTTP)
 	}
 }
 

@@ -1,5 +1,7 @@
 package admission
 
+import "strings"
+
 // This table says of every field of a pod's spec what Bramble does with it.
 // It is the only place that says so: validation refuses and warns by it, and a
 // test walks the types of k8s.io/api and fails for a field that it does not
@@ -31,7 +33,7 @@ func warn(words string, harmless ...any) fieldRule {
 }
 
 const (
-	noProbe    = "probes are not supported yet; remove it, and the container counts as ready while it runs"
+	noTCPHook  = "hooks by TCP do nothing in Kubernetes either; use exec or httpGet"
 	noSecurity = "not supported yet, and running without it would be less isolated than asked; remove it"
 	noPlace    = "not supported yet, and the pod could be placed where it must not be; use nodeSelector and taints"
 	noVolume   = "this kind of volume is not supported; use emptyDir, configMap or secret"
@@ -39,10 +41,20 @@ const (
 	noClaims   = "dynamic resource allocation is not supported; remove it"
 )
 
+// ruleOf is the line for a field. What holds for containers holds for init
+// containers too, unless they have a line of their own.
+func ruleOf(key string) (fieldRule, bool) {
+	rule, known := podFields[key]
+	if rest, of := strings.CutPrefix(key, "initContainers[]."); !known && of {
+		rule, known = podFields["containers[]."+rest]
+	}
+	return rule, known
+}
+
 // podFields is keyed by the field's path below spec, with [] for any index.
 var podFields = map[string]fieldRule{
 	"volumes":                                  {verdict: descend},
-	"initContainers":                           no("init containers are not supported yet; do their work at the start of a container"),
+	"initContainers":                           {verdict: descend},
 	"containers":                               {verdict: descend},
 	"ephemeralContainers":                      no("ephemeral containers are not supported yet"),
 	"restartPolicy":                            {verdict: honoured},
@@ -72,7 +84,7 @@ var podFields = map[string]fieldRule{
 	"hostAliases":                              no("not supported yet, and the pod could talk to another host than asked; remove it"),
 	"priorityClassName":                        no("priority classes are not supported yet; remove it"),
 	"priority":                                 no("priorities are not supported yet; remove it", int32(0)),
-	"readinessGates":                           no("readiness gates are not supported yet, and the pod would count as ready without them; remove it"),
+	"readinessGates":                           {verdict: honoured},
 	"runtimeClassName":                         no(noSecurity, ""),
 	"enableServiceLinks":                       {verdict: honoured}, // there are no Services to link yet
 	"preemptionPolicy":                         {verdict: honoured}, // nothing is preempted
@@ -112,11 +124,16 @@ var podFields = map[string]fieldRule{
 	"containers[].ports[].protocol":                 {verdict: honoured},
 	"containers[].ports[].hostPort":                 no("host ports are not supported yet; reach the pod by its own address"),
 	"containers[].ports[].hostIP":                   no("host ports are not supported yet; reach the pod by its own address"),
-	"containers[].envFrom":                          no("not supported yet; list the variables in env, or mount the ConfigMap or Secret as a volume"),
+	"containers[].envFrom":                          {verdict: honoured},
 	"containers[].env":                              {verdict: descend},
 	"containers[].env[].name":                       {verdict: honoured},
 	"containers[].env[].value":                      {verdict: honoured},
-	"containers[].env[].valueFrom":                  no("not supported yet; give a value, or mount the ConfigMap or Secret as a volume"),
+	"containers[].env[].valueFrom":                  {verdict: descend},
+	"containers[].env[].valueFrom.fieldRef":         {verdict: honoured},
+	"containers[].env[].valueFrom.resourceFieldRef": {verdict: honoured},
+	"containers[].env[].valueFrom.configMapKeyRef":  {verdict: honoured},
+	"containers[].env[].valueFrom.secretKeyRef":     {verdict: honoured},
+	"containers[].env[].valueFrom.fileKeyRef":       no("variables from files are not supported; use a ConfigMap or Secret"),
 	"containers[].resources":                        {verdict: descend},
 	"containers[].resources.limits":                 {verdict: honoured},
 	"containers[].resources.requests":               {verdict: honoured},
@@ -134,12 +151,23 @@ var podFields = map[string]fieldRule{
 	"containers[].volumeMounts[].mountPropagation":  no("not supported yet; remove it", "None"),
 	"containers[].volumeMounts[].bindMountOptions":  no(noSecurity),
 	"containers[].volumeDevices":                    no("block devices are not supported; remove it"),
-	"containers[].livenessProbe":                    no(noProbe),
-	"containers[].readinessProbe":                   no(noProbe),
-	"containers[].startupProbe":                     no(noProbe),
-	"containers[].lifecycle":                        no("hooks are not supported yet, and the container would start or stop without them; remove it"),
+	"containers[].livenessProbe":                    {verdict: honoured},
+	"containers[].readinessProbe":                   {verdict: honoured},
+	"containers[].startupProbe":                     {verdict: honoured},
+	"containers[].lifecycle":                        {verdict: descend},
+	"containers[].lifecycle.postStart":              {verdict: descend},
+	"containers[].lifecycle.postStart.exec":         {verdict: honoured},
+	"containers[].lifecycle.postStart.httpGet":      {verdict: honoured},
+	"containers[].lifecycle.postStart.sleep":        {verdict: honoured},
+	"containers[].lifecycle.postStart.tcpSocket":    no(noTCPHook),
+	"containers[].lifecycle.preStop":                {verdict: descend},
+	"containers[].lifecycle.preStop.exec":           {verdict: honoured},
+	"containers[].lifecycle.preStop.httpGet":        {verdict: honoured},
+	"containers[].lifecycle.preStop.sleep":          {verdict: honoured},
+	"containers[].lifecycle.preStop.tcpSocket":      no(noTCPHook),
+	"containers[].lifecycle.stopSignal":             {verdict: honoured},
 	"containers[].terminationMessagePath":           {verdict: honoured},
-	"containers[].terminationMessagePolicy":         warn("the message is read from terminationMessagePath only", "File"),
+	"containers[].terminationMessagePolicy":         {verdict: honoured},
 	"containers[].imagePullPolicy":                  {verdict: honoured},
 	"containers[].securityContext":                  {verdict: descend},
 	"containers[].stdin":                            {verdict: honoured},
@@ -158,6 +186,8 @@ var podFields = map[string]fieldRule{
 	"containers[].securityContext.procMount":                no(noSecurity, "Default"),
 	"containers[].securityContext.seccompProfile":           no(noSecurity),
 	"containers[].securityContext.appArmorProfile":          no(noSecurity),
+
+	"initContainers[].restartPolicy": {verdict: honoured}, // validation wants Always
 
 	"volumes[].name":                   {verdict: honoured},
 	"volumes[].emptyDir":               {verdict: descend},

@@ -25,7 +25,7 @@ func TestEveryFieldOfAPodSpecIsInTheTable(t *testing.T) {
 			}
 			key := prefix + name
 			seen[key] = true
-			rule, ok := podFields[key]
+			rule, ok := ruleOf(key)
 			if !ok {
 				t.Errorf("the table podFields has no line for spec.%s (%s): is it honoured, warned about or refused?", key, f.Type)
 				continue

@@ -19,11 +19,14 @@ func ValidatePodUpdate(p, old *corev1.Pod) field.ErrorList {
 	if len(p.Spec.Containers) != len(old.Spec.Containers) {
 		return append(errs, field.Forbidden(spec.Child("containers"), "pod updates may not add or remove containers"))
 	}
+	if len(p.Spec.InitContainers) != len(old.Spec.InitContainers) {
+		return append(errs, field.Forbidden(spec.Child("initContainers"), "pod updates may not add or remove containers"))
+	}
 	errs = append(errs, validateDeadlineUpdate(p.Spec.ActiveDeadlineSeconds, old.Spec.ActiveDeadlineSeconds, spec.Child("activeDeadlineSeconds"))...)
 	errs = append(errs, validateTolerationsUpdate(p.Spec.Tolerations, old.Spec.Tolerations, spec.Child("tolerations"))...)
 	if changed := fixedFieldsChanged(&p.Spec, &old.Spec); len(changed) > 0 {
 		errs = append(errs, field.Forbidden(spec, fmt.Sprintf("pod updates may not change fields other than "+
-			"`spec.containers[*].image`, `spec.activeDeadlineSeconds` and `spec.tolerations` (only additions to existing tolerations); "+
+			"`spec.containers[*].image`, `spec.initContainers[*].image`, `spec.activeDeadlineSeconds` and `spec.tolerations` (only additions to existing tolerations); "+
 			"changed: %s. Delete the pod and create it again to change these", strings.Join(changed, ", "))))
 	}
 	return errs
@@ -34,6 +37,9 @@ func fixedFieldsChanged(now, was *corev1.PodSpec) []string {
 	allowed := now.DeepCopy()
 	for i := range allowed.Containers {
 		allowed.Containers[i].Image = was.Containers[i].Image
+	}
+	for i := range allowed.InitContainers {
+		allowed.InitContainers[i].Image = was.InitContainers[i].Image
 	}
 	allowed.ActiveDeadlineSeconds = was.ActiveDeadlineSeconds
 	allowed.Tolerations = was.Tolerations

@@ -37,7 +37,7 @@ func (w *fieldWalk) fields(v reflect.Value, prefix string, path *field.Path) {
 }
 
 func (w *fieldWalk) judge(v reflect.Value, key string, path *field.Path) {
-	rule, known := podFields[key]
+	rule, known := ruleOf(key)
 	switch {
 	case !known:
 		w.refusals = append(w.refusals, field.Forbidden(path, "this version does not know the field; remove it"))
