@@ -37,6 +37,8 @@ type engine struct {
 	booted time.Time // the machine
 	order  []string  // "+name" and "-name" as containers start and are stopped
 	pid    int
+	early  string // what began out of order
+	begun  bool   // one of the pod's containers, since the machine's start
 }
 
 // stubborn containers ignore SIGTERM.
@@ -169,9 +171,30 @@ func (e *engine) StartContainer(_ context.Context, id string) error {
 		e.pid++
 		c.Phase, c.StartedAt, c.FinishedAt, c.PID = container.Running, time.Now(), time.Time{}, e.pid
 		e.order = append(e.order, "+"+c.Name)
+		e.judge(c)
 		e.starts[c.Name] = append(e.starts[c.Name], c.StartedAt)
 	})
 	return refused
+}
+
+// judge notes a start out of order: of a container before init container c has
+// succeeded since the machine's start, or of an init container after that.
+func (e *engine) judge(started *container.State) {
+	done, staged := false, false
+	for _, c := range e.pods[started.PodUID].Containers {
+		staged = staged || c.Name == "a"
+		done = done || c.Name == "c" && c.Phase == container.Exited && c.ExitCode == 0 && !c.FinishedAt.Before(e.booted)
+	}
+	isInit := started.Name == "a" || started.Name == "c"
+	switch {
+	case !staged || started.Name == "b":
+	case isInit && e.begun:
+		e.early = started.Name + " ran again"
+	case !isInit && !done:
+		e.early = started.Name + " began before the init containers were done"
+	case !isInit:
+		e.begun = true
+	}
 }
 
 func (e *engine) StopContainer(ctx context.Context, id string, grace int64) error {
@@ -265,7 +288,7 @@ func (e *engine) powerCut() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	os.RemoveAll(e.dir)
-	e.booted = time.Now()
+	e.booted, e.begun = time.Now(), false
 	for _, p := range e.pods {
 		p.Running = false
 		for i := range p.Containers {

@@ -13,17 +13,19 @@ import (
 )
 
 // TestWhateverHappens ends containers, kills the agent, cuts the power and takes
-// the engine and the network away, in any order. At no time do two incarnations
-// of a container run, or more than two exist; and in the end each container of
-// a wanted pod runs, and of an unwanted one nothing is left.
+// the engine and the network away, lets probes fail and hooks take their time,
+// in any order. At no time do two incarnations of a container run, or more than
+// two exist; no container begins before the init containers of this boot have
+// succeeded, and none of those runs again after that; and in the end each
+// container of a wanted pod runs, and of an unwanted one nothing is left.
 func TestWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		happenings := rapid.SliceOfN(rapid.IntRange(0, 7), 1, 25).Draw(rt, "happenings")
+		happenings := rapid.SliceOfN(rapid.IntRange(0, 11), 1, 40).Draw(rt, "happenings")
 		deletes := rapid.Bool().Draw(rt, "deleted at the end")
 		synctest.Test(t, func(t *testing.T) {
 			e, n := newEngine(), newNode()
 			two := func(edits ...func(*corev1.Pod)) pod.Desired {
-				d := wanted(edits...)
+				d := wanted(append([]func(*corev1.Pod){staged, hooks}, edits...)...)
 				d.Pod.Spec.Containers = append(d.Pod.Spec.Containers, corev1.Container{Name: "side", Image: "busybox"})
 				return d
 			}
@@ -57,6 +59,19 @@ func TestWhateverHappens(t *testing.T) {
 					w.Refresh()
 				case 7:
 					time.Sleep(7 * time.Second)
+				case 8:
+					e.exit(uid, "a", 0)
+					synctest.Wait()
+					e.exit(uid, "c", 0)
+				case 9:
+					e.exit(uid, "b", 1)
+				case 10:
+					n.say("b", container.Health{Started: true, Failed: container.Liveness})
+					w.Nudge(uid)
+					synctest.Wait()
+					n.say("b", container.Health{Started: true, Ready: true})
+				case 11:
+					n.slow(3 * time.Second)
 				}
 				synctest.Wait()
 				check(t, e)
@@ -70,13 +85,20 @@ func TestWhateverHappens(t *testing.T) {
 			if deletes {
 				w.Set(two(deleted(5)))
 			}
-			time.Sleep(12 * time.Minute)
+			for range 3 { // what the init containers wait for
+				time.Sleep(6 * time.Minute)
+				synctest.Wait()
+				e.exit(uid, "a", 0)
+				synctest.Wait()
+				e.exit(uid, "c", 0)
+			}
+			time.Sleep(6 * time.Minute)
 			synctest.Wait()
 			check(t, e)
 			if deletes && (len(e.pods) != 0 || len(n.attached) != 0 || len(n.mounted) != 0 || !n.isGone(uid)) {
 				t.Errorf("after %v: left %v", happenings, e.pods)
 			}
-			if got := running(e); !deletes && got != 2 {
+			if got := running(e); !deletes && got != 3 {
 				t.Errorf("after %v: %d containers run: %+v", happenings, got, e.containers(uid))
 			}
 			stop()
@@ -92,8 +114,13 @@ func check(t *testing.T, e *engine) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.doubles > 0 || count["main"] > 2 || count["side"] > 2 {
-		t.Fatalf("%d times two ran; there are %v", e.doubles, count)
+	for name, n := range count {
+		if n > 2 {
+			t.Fatalf("%d containers %s", n, name)
+		}
+	}
+	if e.doubles > 0 || e.early != "" {
+		t.Fatalf("%d times two ran; %s", e.doubles, e.early)
 	}
 }
 
