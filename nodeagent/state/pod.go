@@ -18,6 +18,11 @@ type Pod struct {
 	Secrets    []*corev1.Secret    `json:"secrets,omitempty"`
 }
 
+// over reports whether the pod has ended for good.
+func (p *Pod) over() bool {
+	return p.Pod.Status.Phase == corev1.PodSucceeded || p.Pod.Status.Phase == corev1.PodFailed
+}
+
 // Failover is the pod's policy when its node is out of reach: as annotated, else
 // keep for bare pods and a DaemonSet's, and move for other controllers' pods.
 // An annotation of an unknown value counts as keep, which moves nothing.

@@ -229,7 +229,9 @@ func (r *Record) allot(said string) (netip.Addr, error) {
 	}
 	taken := make(map[netip.Addr]bool, len(r.pods))
 	for _, pod := range r.pods {
-		taken[pod.Address] = true
+		if !pod.over() { // one that is over has given its address back
+			taken[pod.Address] = true
+		}
 	}
 	if had, err := netip.ParseAddr(said); err == nil && usable(prefix, had) && !taken[had] {
 		return had, nil

@@ -295,6 +295,30 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
+// TestAddressOfAPodThatIsOver: it may be given to another pod, and the pod that
+// had it keeps it in its status.
+func TestAddressOfAPodThatIsOver(t *testing.T) {
+	r := open(t, joined(t, "10.100.3.0/30")) // two addresses, one of them the bridge's
+	p := newPod("a")
+	first, err := r.Keep(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Keep(newPod("b")); !errors.Is(err, state.ErrNoAddress) {
+		t.Fatalf("a second address: %v", err)
+	}
+	over := p.DeepCopy()
+	over.Status.Phase = corev1.PodSucceeded
+	kept, err := r.Keep(over)
+	if err != nil || kept.Address != first.Address {
+		t.Errorf("the pod that is over: %v, %v", kept, err)
+	}
+	second, err := r.Keep(newPod("b"))
+	if err != nil || second.Address != first.Address {
+		t.Errorf("another pod: %v, %v, want %v", second, err, first.Address)
+	}
+}
+
 func TestFailover(t *testing.T) {
 	controlled := func(kind string) *corev1.Pod {
 		p := newPod("a")

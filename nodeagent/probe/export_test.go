@@ -1,0 +1,4 @@
+package probe
+
+// HealthStatus is healthStatus.
+var HealthStatus = healthStatus
