@@ -15,6 +15,7 @@ type usage struct {
 	anonMiB   float64 // of it anonymous
 	writtenKB float64 // caused to be written to storage, 10^3 bytes
 	cpu       time.Duration
+	children  time.Duration // processor of children that have ended
 }
 
 func read(t *testing.T, pid int) usage {
@@ -41,8 +42,11 @@ func read(t *testing.T, pid int) usage {
 	after := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	user, _ := strconv.ParseFloat(after[11], 64)
 	system, _ := strconv.ParseFloat(after[12], 64)
+	childUser, _ := strconv.ParseFloat(after[13], 64)
+	childSystem, _ := strconv.ParseFloat(after[14], 64)
 	return usage{
-		rssMiB: status["VmRSS"] / 1024, anonMiB: status["RssAnon"] / 1024,
+		children: time.Duration((childUser + childSystem) * float64(time.Second) / 100),
+		rssMiB:   status["VmRSS"] / 1024, anonMiB: status["RssAnon"] / 1024,
 		writtenKB: io["write_bytes"] / 1e3,
 		cpu:       time.Duration((user + system) * float64(time.Second) / 100), // USER_HZ
 	}
