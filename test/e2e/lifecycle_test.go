@@ -38,7 +38,7 @@ spec:
       image: ` + cluster.TestImage + `
       restartPolicy: Always
       command: [sh, -c, "sleep 1; echo side >> /v/log; touch /dev/shm/up; trap 'exit 0' TERM; while :; do sleep 0.1; done"]
-      startupProbe: {exec: {command: [cat, /dev/shm/up]}, periodSeconds: 1, failureThreshold: 20}
+      startupProbe: {exec: {command: [cat, /dev/shm/up]}, periodSeconds: 1, timeoutSeconds: 20, failureThreshold: 20}
       volumeMounts: [{name: v, mountPath: /v}]
     - name: last
       image: ` + cluster.TestImage + `
@@ -62,7 +62,7 @@ spec:
         - {name: CORES, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}
       lifecycle: {postStart: {exec: {command: [sh, -c, "sleep 0.5; echo hooked >> /v/log"]}}, preStop: {sleep: {seconds: 1}}}
       readinessProbe: {httpGet: {path: /log, port: web}, periodSeconds: 1}
-      livenessProbe: {tcpSocket: {port: web}, periodSeconds: 1}
+      livenessProbe: {tcpSocket: {port: web}, periodSeconds: 1, timeoutSeconds: 20}
       volumeMounts: [{name: v, mountPath: /v}]
 `
 
@@ -149,8 +149,8 @@ spec:
     - name: main
       image: ` + cluster.TestImage + `
       command: [sh, -c, "touch /tmp/ok /tmp/ready; sleep 1000"]
-      livenessProbe: {exec: {command: [cat, /tmp/ok]}, periodSeconds: 1, failureThreshold: 1}
-      readinessProbe: {exec: {command: [cat, /tmp/ready]}, periodSeconds: 1, failureThreshold: 1}
+      livenessProbe: {exec: {command: [cat, /tmp/ok]}, periodSeconds: 1, timeoutSeconds: 20}
+      readinessProbe: {exec: {command: [cat, /tmp/ready]}, periodSeconds: 1, timeoutSeconds: 20, failureThreshold: 1}
 ---
 apiVersion: v1
 kind: Pod
