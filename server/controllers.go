@@ -24,7 +24,7 @@ func (p *parts) addControllers(ctx context.Context) error {
 		}
 		return k
 	}
-	podKind, nodeKind, eventKind := served("", "pods"), served("", "nodes"), served("", "events")
+	podKind, nodeKind, eventKind, spaceKind := served("", "pods"), served("", "nodes"), served("", "events"), served("", "namespaces")
 	leaseKind := served(coordinationv1.GroupName, "leases")
 	if len(missing) > 0 {
 		return fmt.Errorf("cannot do without the kinds %v", missing)
@@ -42,7 +42,7 @@ func (p *parts) addControllers(ctx context.Context) error {
 		Log:      p.log,
 	})
 	p.scheduler = scheduler.New(scheduler.Config{
-		Cluster:  placing{p.registry, podKind, nodeKind, time.Now},
+		Cluster:  placing{p.registry, podKind, nodeKind, spaceKind, time.Now},
 		Recorder: placed,
 		Log:      p.log,
 	})

@@ -19,16 +19,19 @@ const schedulerName = "bramble-scheduler"
 
 // placing is the scheduler's view of the registry.
 type placing struct {
-	registry    *objects.Registry
-	pods, nodes *objects.Kind
-	now         func() time.Time
+	registry                *objects.Registry
+	pods, nodes, namespaces *objects.Kind
+	now                     func() time.Time
 }
 
-// Follow tells the scheduler of nodes and pods.
+// Follow tells the scheduler of nodes, pods and namespaces.
 func (p placing) Follow(ctx context.Context, f func(scheduler.Event)) error {
 	return followAll(ctx, func() { f(scheduler.Event{Synced: true}) },
 		&follower{registry: p.registry, kind: p.nodes, tell: func(obj objects.Object, deleted bool) {
 			f(scheduler.Event{Node: obj.(*corev1.Node), Deleted: deleted})
+		}},
+		&follower{registry: p.registry, kind: p.namespaces, tell: func(obj objects.Object, deleted bool) {
+			f(scheduler.Event{Namespace: obj.(*corev1.Namespace), Deleted: deleted})
 		}},
 		&follower{registry: p.registry, kind: p.pods, tell: func(obj objects.Object, deleted bool) {
 			f(scheduler.Event{Pod: obj.(*corev1.Pod), Deleted: deleted})
@@ -54,14 +57,39 @@ func (p placing) Bind(ctx context.Context, pod *corev1.Pod, node string) error {
 	})
 }
 
-func (p placing) Unschedulable(ctx context.Context, pod *corev1.Pod, message string) error {
+func (p placing) Unschedulable(ctx context.Context, pod *corev1.Pod, message, nominated string) error {
 	return p.change(ctx, pod, "status", func(current *corev1.Pod) {
+		current.Status.NominatedNodeName = nominated
 		admission.SetPodCondition(&current.Status, corev1.PodCondition{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
 			Reason: corev1.PodReasonUnschedulable, Message: message,
 			ObservedGeneration: current.Generation,
 		}, metav1.NewTime(p.now()))
 	})
+}
+
+// Evict marks pod as disrupted and deletes it with its grace period.
+func (p placing) Evict(ctx context.Context, pod *corev1.Pod) error {
+	marked := func(current objects.Object) (objects.Object, error) {
+		now := current.(*corev1.Pod)
+		if now.UID != pod.UID {
+			return nil, apierrors.NewNotFound(p.pods.GroupResource(), pod.Name)
+		}
+		admission.SetPodCondition(&now.Status, corev1.PodCondition{
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+			Reason: corev1.PodReasonPreemptionByScheduler, Message: schedulerName + ": preempting to accommodate a higher priority pod",
+			ObservedGeneration: now.Generation,
+		}, metav1.NewTime(p.now()))
+		return now, nil
+	}
+	_, err := p.registry.Update(ctx, p.pods, "status", pod.Namespace, pod.Name, marked, objects.WriteOptions{FieldManager: schedulerName})
+	if err == nil {
+		_, _, err = p.registry.Delete(ctx, p.pods, pod.Namespace, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+	}
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // gone, or another has its name
+		return nil
+	}
+	return err
 }
 
 // change writes to pod while it waits for a node; else it is a conflict.

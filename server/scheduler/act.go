@@ -14,20 +14,24 @@ import (
 type outcome struct {
 	waiter *waiter
 	node   string // "" for a condition
+	ends   []*Pod // pods that are to make room
 	err    error
 }
 
 // try decides for one pod and has the decision written down.
 func (s *Scheduler) try(ctx context.Context, w *waiter, now time.Time) {
 	d := s.Profile.Decide(s.snapshot, w.pod)
-	status := s.Profile.explain(w.pod, &d, api.PlacementDecision, s.Now())
-	s.why.put(&explanation{key(w.pod.Pod), w.pod.UID, status})
+	status := s.Profile.explain(&d, api.PlacementDecision, s.Now())
 	if d.Node == "" {
 		s.queue.failedAt(w, filtersOf(&d), now)
-		s.say(ctx, w, status.Message)
+		clearing := s.makeRoom(w, &d, &status)
+		s.why.put(&explanation{key(w.pod.Pod), w.pod.UID, status})
+		s.say(ctx, w, status.Message, clearing)
 		return
 	}
+	s.why.put(&explanation{key(w.pod.Pod), w.pod.UID, status})
 	s.queue.drop(key(w.pod.Pod))
+	s.snapshot.Dismiss(key(w.pod.Pod))
 	s.snapshot.Assume(w.pod, d.Node)
 	s.binding[key(w.pod.Pod)] = w
 	pod := w.pod.Pod
@@ -48,19 +52,36 @@ func filtersOf(d *Decision) []string {
 	return names
 }
 
-// say tells people that w's pod fits nowhere, once for each message.
-func (s *Scheduler) say(ctx context.Context, w *waiter, message string) {
+// say tells people that w's pod fits nowhere, once for each message, and has the
+// pods ended that clearing names.
+func (s *Scheduler) say(ctx context.Context, w *waiter, message string, clearing Clearing) {
 	pod := w.pod.Pod
 	if w.said != message {
 		w.said = message
 		s.Recorder.Event(pod, corev1.EventTypeWarning, "FailedScheduling", message)
 	}
+	nominated := s.snapshot.Nominated(key(pod))
+	if len(clearing.Victims) == 0 && isSaid(pod, message, nominated) {
+		return
+	}
+	s.act(ctx, outcome{waiter: w, ends: clearing.Victims}, func() error {
+		// Room is kept before there is any, so that a restart does not end more pods.
+		err := s.Cluster.Unschedulable(ctx, pod, message, nominated)
+		if err != nil {
+			return err
+		}
+		return s.evict(ctx, pod, clearing)
+	})
+}
+
+// isSaid reports whether the pod's status says all this already.
+func isSaid(pod *corev1.Pod, message, nominated string) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message == message {
-			return
+			return pod.Status.NominatedNodeName == nominated
 		}
 	}
-	s.act(ctx, outcome{waiter: w}, func() error { return s.Cluster.Unschedulable(ctx, pod, message) })
+	return false
 }
 
 // act runs write on a goroutine of its own and hears of its outcome.
@@ -83,7 +104,13 @@ func (s *Scheduler) finish(o outcome) {
 	case o.err == nil && o.node != "":
 		s.Recorder.Event(pod, corev1.EventTypeNormal, "Scheduled",
 			"Successfully assigned "+k.String()+" to "+o.node)
-	case o.err == nil, o.node == "" && apierrors.IsNotFound(o.err):
+	case o.err == nil, o.node == "" && len(o.ends) == 0 && apierrors.IsNotFound(o.err):
+	case len(o.ends) > 0:
+		s.Log.Warn("cannot make room for pod", "pod", k.String(), "err", o.err)
+		s.keep(o.ends)
+		if s.queue.get(k) == o.waiter {
+			s.queue.retry(o.waiter, time.Now())
+		}
 	case o.node == "":
 		s.Log.Warn("cannot set the condition of a pod that fits nowhere", "pod", k.String(), "err", o.err)
 	case s.binding[k] == o.waiter: // else the pod was deleted or bound by another

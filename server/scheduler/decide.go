@@ -3,6 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -12,7 +13,7 @@ type Verdict struct {
 	Node    *Node
 	Reasons []Rejection // empty if the node will do
 	Total   int64       // the weighted mean of the scores, 0 to 100
-	scores  []int64     // one for each of the profile's scores
+	index   int         // among the nodes that will do
 }
 
 // Fits reports whether the node will do.
@@ -28,25 +29,47 @@ type Rejection struct {
 type Decision struct {
 	Node     string // "" if none will do
 	Verdicts []Verdict
+	rankings []Ranking // one for each of the profile's scores; nil: all nodes are alike
 }
 
 // Decide chooses the best node for p: of those that pass all filters the one
-// with the best weighted mean of scores, and among equals the one that Pick
-// picks. It changes nothing.
+// on which room was made for it, else the one with the best weighted mean of
+// scores, and among equals the one that Pick picks. It changes nothing.
 func (f Profile) Decide(s *Snapshot, p *Pod) Decision {
 	d := Decision{Verdicts: make([]Verdict, len(s.nodes))}
-	scores := make([]int64, len(s.nodes)*len(f.Scores))
-	best, equals := -1, 0
+	checks := f.prepare(s, p)
+	var fit []*Node
 	for i, n := range s.nodes {
 		v := &d.Verdicts[i]
 		v.Node = n
-		v.Reasons = f.filter(p, n)
+		if v.Reasons = checks.judge(n); v.Fits() {
+			v.index = len(fit)
+			fit = append(fit, n)
+		}
+	}
+	if len(fit) == 0 {
+		return d
+	}
+	d.rankings = make([]Ranking, len(f.Scores))
+	for i, score := range f.Scores {
+		d.rankings[i] = score.Rank(s, p, fit)
+	}
+	d.choose(f, s.Nominated(p.key()))
+	return d
+}
+
+func (d *Decision) choose(f Profile, nominated string) {
+	best, equals := -1, 0
+	for i := range d.Verdicts {
+		v := &d.Verdicts[i]
 		if !v.Fits() {
 			continue
 		}
-		v.scores = scores[i*len(f.Scores) : (i+1)*len(f.Scores)]
-		v.Total = f.score(p, n, v.scores)
+		v.Total = d.total(f, v.index)
 		switch {
+		case v.Node.Name == nominated:
+			best, equals = i, math.MinInt
+		case equals < 0:
 		case best < 0 || v.Total > d.Verdicts[best].Total:
 			best, equals = i, 1
 		case v.Total == d.Verdicts[best].Total:
@@ -55,30 +78,17 @@ func (f Profile) Decide(s *Snapshot, p *Pod) Decision {
 			}
 		}
 	}
-	if best >= 0 {
-		d.Node = s.nodes[best].Name
-	}
-	return d
+	d.Node = d.Verdicts[best].Node.Name
 }
 
-func (f Profile) filter(p *Pod, n *Node) []Rejection {
-	var rejections []Rejection
-	for _, filter := range f.Filters {
-		for _, r := range filter.Check(p, n) {
-			rejections = append(rejections, Rejection{filter.Name(), r})
-		}
-	}
-	return rejections
-}
-
-// score fills into with what each plugin says, within 0 and 100, and returns
-// the weighted mean.
-func (f Profile) score(p *Pod, n *Node, into []int64) int64 {
+// total is the weighted mean of what the plugins say that say something.
+func (d *Decision) total(f Profile, index int) int64 {
 	var sum, weights int64
-	for i, s := range f.Scores {
-		into[i] = min(max(s.Score.Score(p, n), 0), 100)
-		sum += s.Weight * into[i]
-		weights += s.Weight
+	for i, r := range d.rankings {
+		if r != nil {
+			sum += f.Scores[i].Weight * min(max(r.Score(index), 0), 100)
+			weights += f.Scores[i].Weight
+		}
 	}
 	if weights == 0 {
 		return 0

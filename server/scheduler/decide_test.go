@@ -61,6 +61,8 @@ func snapshot(objects ...any) *scheduler.Snapshot {
 		switch o := o.(type) {
 		case *corev1.Node:
 			s.PutNode(o)
+		case *corev1.Namespace:
+			s.PutNamespace(o)
 		case *corev1.Pod:
 			s.PutPod(o)
 		}
@@ -121,7 +123,7 @@ func TestDecide(t *testing.T) {
 }
 
 func TestScores(t *testing.T) {
-	n := snapshot(node("a", "cpu=4 memory=4Gi pods=9"), pod("q", "cpu=1 memory=1Gi", on("a"))).Nodes()[0]
+	s := snapshot(node("a", "cpu=4 memory=4Gi pods=9"), pod("q", "cpu=1 memory=1Gi", on("a")))
 	for _, tt := range []struct {
 		requests       string
 		least, balance int64
@@ -132,10 +134,10 @@ func TestScores(t *testing.T) {
 		{"cpu=9 memory=9Gi", 0, 100},
 	} {
 		p := scheduler.NewPod(pod("p", tt.requests))
-		if got := (scheduler.LeastAllocated{}).Score(p, n); got != tt.least {
+		if got := (scheduler.LeastAllocated{}).Rank(s, p, s.Nodes()).Score(0); got != tt.least {
 			t.Errorf("%s: LeastAllocated is %d, want %d", tt.requests, got, tt.least)
 		}
-		if got := (scheduler.Balance{}).Score(p, n); got != tt.balance {
+		if got := (scheduler.Balance{}).Rank(s, p, s.Nodes()).Score(0); got != tt.balance {
 			t.Errorf("%s: Balance is %d, want %d", tt.requests, got, tt.balance)
 		}
 	}

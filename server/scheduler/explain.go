@@ -21,7 +21,7 @@ const (
 )
 
 // explain is d as people read it.
-func (f Profile) explain(p *Pod, d *Decision, basis string, now time.Time) api.PlacementStatus {
+func (f Profile) explain(d *Decision, basis string, now time.Time) api.PlacementStatus {
 	s := api.PlacementStatus{
 		NodeName: d.Node, Message: d.Message(), Basis: basis, DecidedAt: metav1.NewTime(now),
 		NodesTotal: int32(len(d.Verdicts)), NodesFit: int32(d.Fitting()),
@@ -30,7 +30,7 @@ func (f Profile) explain(p *Pod, d *Decision, basis string, now time.Time) api.P
 		s.Rejections = append(s.Rejections, api.PlacementRejection{Plugin: c.Filter, Reason: c.Many, Nodes: int32(c.Nodes)})
 	}
 	for _, v := range ranked(d) {
-		s.Nodes = append(s.Nodes, f.explainNode(p, v))
+		s.Nodes = append(s.Nodes, f.explainNode(d, v))
 	}
 	return s
 }
@@ -64,16 +64,20 @@ func first(a, b bool) int {
 	return 0
 }
 
-func (f Profile) explainNode(p *Pod, v *Verdict) api.PlacementNode {
+func (f Profile) explainNode(d *Decision, v *Verdict) api.PlacementNode {
 	n := api.PlacementNode{Name: v.Node.Name, Fits: v.Fits(), Score: v.Total}
 	for _, r := range v.Reasons {
 		n.Reasons = append(n.Reasons, r.One)
 	}
-	for i, score := range v.scores {
-		s := f.Scores[i]
-		n.Scores = append(n.Scores, api.PlacementScore{
-			Plugin: s.Name(), Score: score, Weight: s.Weight, Detail: s.Explain(p, v.Node),
-		})
+	if !v.Fits() {
+		return n
+	}
+	for i, r := range d.rankings {
+		if r != nil {
+			n.Scores = append(n.Scores, api.PlacementScore{
+				Plugin: f.Scores[i].Name(), Score: r.Score(v.index), Weight: f.Scores[i].Weight, Detail: r.Explain(v.index),
+			})
+		}
 	}
 	return n
 }

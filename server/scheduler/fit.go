@@ -14,11 +14,16 @@ func (Fit) Name() string { return "NodeResourcesFit" }
 
 // Cures implements Filter: room comes with nodes, with their size and with
 // pods that leave.
-func (Fit) Cures(Cause) bool { return true }
+func (Fit) Cures(c Cause) bool { return c.ofNodes() || c == PodLeft }
 
-// Check implements Filter. Of what the pod does not ask for, a node may be
-// short.
-func (Fit) Check(p *Pod, n *Node) []Reason {
+// Prepare implements Filter.
+func (Fit) Prepare(_ *Snapshot, p *Pod) Check {
+	return checkFunc(func(n *Node) []Reason { return shortages(p, n) })
+}
+
+// shortages says what n has not enough of. Of what the pod does not ask for, a
+// node may be short.
+func shortages(p *Pod, n *Node) []Reason {
 	var reasons []Reason
 	lacks := func(ask, asked, has int64) bool { return ask > 0 && ask > has-asked }
 	if lacks(p.Asked.Pods, n.Asked.Pods, n.Allocatable.Pods) {

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // happened takes an event over into the snapshot and the queue.
@@ -13,6 +14,8 @@ func (s *Scheduler) happened(e Event) {
 	switch {
 	case e.Synced:
 		s.synced = true
+	case e.Namespace != nil:
+		s.putNamespace(e.Namespace, e.Deleted)
 	case e.Node != nil && e.Deleted:
 		s.snapshot.DeleteNode(e.Node.Name)
 	case e.Node != nil:
@@ -36,6 +39,18 @@ func (s *Scheduler) putNode(n *corev1.Node) {
 	}
 }
 
+// putNamespace matters to terms that select namespaces by their labels.
+func (s *Scheduler) putNamespace(n *corev1.Namespace, deleted bool) {
+	if deleted {
+		s.snapshot.DeleteNamespace(n.Name)
+		return
+	}
+	if was, known := s.snapshot.spaces[n.Name]; !known || !maps.Equal(was, n.Labels) {
+		s.snapshot.PutNamespace(n)
+		s.cause(NamespaceChanged)
+	}
+}
+
 // matters reports whether a filter could think otherwise of the node now.
 func matters(now, was *corev1.Node) bool {
 	return now.Spec.Unschedulable != was.Spec.Unschedulable ||
@@ -55,8 +70,15 @@ func (s *Scheduler) deletePod(p *corev1.Pod) {
 	k := key(p)
 	s.queue.drop(k)
 	delete(s.binding, k)
+	delete(s.ended, k)
 	s.why.drop(k)
-	if s.snapshot.DeletePod(k) {
+	s.leave(k)
+}
+
+// leave takes a pod off its node, or off the one that was to be its.
+func (s *Scheduler) leave(k types.NamespacedName) {
+	dismissed := s.snapshot.Dismiss(k)
+	if s.snapshot.DeletePod(k) || dismissed {
 		s.cause(PodLeft)
 	}
 }
@@ -70,28 +92,51 @@ func (s *Scheduler) putPod(p *corev1.Pod) {
 	case hasEnded(p):
 		s.queue.drop(k)
 		delete(s.binding, k)
-		if s.snapshot.DeletePod(k) {
-			s.cause(PodLeft)
-		}
+		s.leave(k)
 	case p.Spec.NodeName != "":
 		s.queue.drop(k)
 		delete(s.binding, k)
-		s.snapshot.PutPod(p)
+		s.snapshot.Dismiss(k)
+		s.putPlaced(p)
 	case s.binding[k] != nil: // older than the binding, unless that fails
 		s.binding[k].pod = NewPod(p)
-	case p.DeletionTimestamp != nil || p.Spec.SchedulerName != corev1.DefaultSchedulerName:
+	case p.DeletionTimestamp != nil || p.Spec.SchedulerName != corev1.DefaultSchedulerName || len(p.Spec.SchedulingGates) > 0:
 		s.queue.drop(k)
+		s.leave(k)
 	default:
 		s.putWaiter(p)
+	}
+}
+
+// putPlaced counts a pod that has a node. What it is to others changes with its
+// labels, and when it begins to leave.
+func (s *Scheduler) putPlaced(p *corev1.Pod) {
+	was := s.snapshot.pods[key(p)]
+	s.snapshot.PutPod(p)
+	if was == nil || was.UID != p.UID || !maps.Equal(was.Labels, p.Labels) ||
+		(was.DeletionTimestamp != nil) != (p.DeletionTimestamp != nil) {
+		s.cause(PodCame)
 	}
 }
 
 // putWaiter lets p be tried, unless nothing of it changed that matters.
 func (s *Scheduler) putWaiter(p *corev1.Pod) {
 	w := s.queue.get(key(p))
-	if w == nil || w.pod.UID != p.UID || !equality.Semantic.DeepEqual(w.pod.Spec, p.Spec) {
-		s.queue.put(NewPod(p))
+	known := w != nil && w.pod.UID == p.UID
+	if known && maps.Equal(w.pod.Labels, p.Labels) && equality.Semantic.DeepEqual(w.pod.Spec, p.Spec) {
+		w.pod.Pod = p
 		return
 	}
-	w.pod.Pod = p
+	if !known && w != nil {
+		s.leave(key(p))
+	}
+	pod := NewPod(p)
+	s.queue.put(pod)
+	at := s.snapshot.Nominated(key(p))
+	if !known {
+		at = p.Status.NominatedNodeName // by this server, before it was started
+	}
+	if at != "" {
+		s.snapshot.Nominate(pod, at)
+	}
 }

@@ -15,18 +15,20 @@ type Cordon struct{}
 func (Cordon) Name() string { return "NodeUnschedulable" }
 
 // Cures implements Filter.
-func (Cordon) Cures(c Cause) bool { return c != PodLeft }
+func (Cordon) Cures(c Cause) bool { return c.ofNodes() }
 
-// Check implements Filter.
-func (Cordon) Check(p *Pod, n *Node) []Reason {
-	if !n.Spec.Unschedulable {
-		return nil
-	}
+// Prepare implements Filter.
+func (Cordon) Prepare(_ *Snapshot, p *Pod) Check {
 	taint := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	if tolerates(p, &taint) {
 		return nil
 	}
-	return []Reason{{"was cordoned", "were cordoned"}}
+	return checkFunc(func(n *Node) []Reason {
+		if n.Spec.Unschedulable {
+			return []Reason{{"was cordoned", "were cordoned"}}
+		}
+		return nil
+	})
 }
 
 // Taints wants a node without taints that the pod does not tolerate.
@@ -36,10 +38,15 @@ type Taints struct{}
 func (Taints) Name() string { return "TaintToleration" }
 
 // Cures implements Filter.
-func (Taints) Cures(c Cause) bool { return c != PodLeft }
+func (Taints) Cures(c Cause) bool { return c.ofNodes() }
 
-// Check implements Filter. PreferNoSchedule keeps no pod away.
-func (Taints) Check(p *Pod, n *Node) []Reason {
+// Prepare implements Filter.
+func (Taints) Prepare(_ *Snapshot, p *Pod) Check {
+	return checkFunc(func(n *Node) []Reason { return untolerated(p, n) })
+}
+
+// untolerated leaves out PreferNoSchedule, which keeps no pod away.
+func untolerated(p *Pod, n *Node) []Reason {
 	var reasons []Reason
 	for i := range n.Spec.Taints {
 		t := &n.Spec.Taints[i]
@@ -79,27 +86,15 @@ func (NodeName) Name() string { return "NodeName" }
 // Cures implements Filter.
 func (NodeName) Cures(c Cause) bool { return c == NodeCame }
 
-// Check implements Filter.
-func (NodeName) Check(p *Pod, n *Node) []Reason {
-	if p.Spec.NodeName == "" || p.Spec.NodeName == n.Name {
+// Prepare implements Filter.
+func (NodeName) Prepare(_ *Snapshot, p *Pod) Check {
+	if p.Spec.NodeName == "" {
 		return nil
 	}
-	return []Reason{{"was not the one that the pod names", "were not the one that the pod names"}}
-}
-
-// NodeSelector wants a node with the labels of the pod's nodeSelector.
-type NodeSelector struct{}
-
-// Name implements Filter.
-func (NodeSelector) Name() string { return "NodeAffinity" }
-
-// Cures implements Filter.
-func (NodeSelector) Cures(c Cause) bool { return c != PodLeft }
-
-// Check implements Filter.
-func (NodeSelector) Check(p *Pod, n *Node) []Reason {
-	if ok, err := p.selector.Match(n.Node); ok && err == nil {
-		return nil
-	}
-	return []Reason{same("did not match the pod's node selector")}
+	return checkFunc(func(n *Node) []Reason {
+		if p.Spec.NodeName == n.Name {
+			return nil
+		}
+		return []Reason{{"was not the one that the pod names", "were not the one that the pod names"}}
+	})
 }

@@ -12,28 +12,61 @@ type Cause uint8
 
 // The causes.
 const (
-	NodeCame    Cause = iota // a node joined
-	NodeChanged              // its labels, taints, cordon or allocatable resources did
-	PodLeft                  // a pod was deleted or has ended
+	NodeCame         Cause = iota // a node joined
+	NodeChanged                   // its labels, taints, cordon or allocatable resources did
+	PodLeft                       // a pod was deleted or has ended, or wants its node no more
+	PodCame                       // a pod was placed, or its labels changed
+	NamespaceChanged              // a namespace came, or its labels changed
 )
 
-// Filter says of a node whether a pod may run there. Filters are pure and keep
+// ofNodes reports whether c is about nodes alone.
+func (c Cause) ofNodes() bool { return c == NodeCame || c == NodeChanged }
+
+// Filter says of nodes whether a pod may run there. Filters are pure and keep
 // no state.
 type Filter interface {
 	Name() string
-	// Check returns why not; nil if the node will do.
-	Check(p *Pod, n *Node) []Reason
+	// Prepare looks once at what there is, for p; what is to be counted over all
+	// nodes is counted here. nil: it has nothing against any node.
+	Prepare(s *Snapshot, p *Pod) Check
 	// Cures reports whether c could make a node pass that did not.
 	Cures(c Cause) bool
 }
 
-// Score says of a node that will do how good it is. Scores are pure and keep
+// Check is a Filter that has looked at one pod. It holds until the snapshot
+// changes.
+type Check interface {
+	// Check returns why n will not do; nil if it will.
+	Check(n *Node) []Reason
+}
+
+// Counting is a Check that counts pods on other nodes too.
+type Counting interface {
+	Check
+	// Count makes it as if q were on n too (sign 1) or not any more (-1). A
+	// count is undone by its opposite.
+	Count(q *Pod, n *Node, sign int)
+}
+
+// checkFunc is a Check that looks at the node alone.
+type checkFunc func(n *Node) []Reason
+
+// Check implements Check.
+func (f checkFunc) Check(n *Node) []Reason { return f(n) }
+
+// Score says of nodes that will do how good they are. Scores are pure and keep
 // no state.
 type Score interface {
 	Name() string
-	Score(p *Pod, n *Node) int64 // 0 to 100, 100 best
+	// Rank looks at the nodes that p may run on; nil: they are all alike.
+	Rank(s *Snapshot, p *Pod, nodes []*Node) Ranking
+}
+
+// Ranking is what a Score thinks of the nodes that it was given, by their index.
+type Ranking interface {
+	Score(i int) int64 // 0 to 100, 100 best
 	// Explain is the score in words, for people.
-	Explain(p *Pod, n *Node) string
+	Explain(i int) string
 }
 
 // Weighted is a Score and how much it counts.
@@ -50,11 +83,14 @@ type Profile struct {
 	Pick func(n int) int
 }
 
-// Default is the set that pods get.
+// Default is the set that pods get, with the weights of Kubernetes' scheduler.
 func Default(pick func(n int) int) Profile {
 	return Profile{
-		Filters: []Filter{Cordon{}, Taints{}, NodeName{}, NodeSelector{}, Fit{}},
-		Scores:  []Weighted{{LeastAllocated{}, 1}, {Balance{}, 1}},
-		Pick:    pick,
+		Filters: []Filter{Cordon{}, Taints{}, NodeName{}, NodeAffinity{}, HostPorts{}, Fit{}, Spread{}, PodAffinity{}},
+		Scores: []Weighted{
+			{LeastAllocated{}, 1}, {Balance{}, 1}, {ImageLocality{}, 1},
+			{SoftTaints{}, 3}, {PreferredNodes{}, 2}, {SoftSpread{}, 2}, {PreferredPods{}, 2},
+		},
+		Pick: pick,
 	}
 }

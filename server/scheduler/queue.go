@@ -80,7 +80,7 @@ func (q *queue) happened(c Cause, cures func(filter string, c Cause) bool) {
 			continue
 		}
 		// With no node there was no filter to fail at.
-		w.ready = len(w.failed) == 0 && c != PodLeft ||
+		w.ready = len(w.failed) == 0 && c == NodeCame ||
 			slices.ContainsFunc(w.failed, func(f string) bool { return cures(f, c) })
 	}
 }

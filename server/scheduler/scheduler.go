@@ -19,7 +19,7 @@ const maxActing = 16
 // Cluster is where the scheduler reads what there is and writes what it
 // decides. It is safe for concurrent use.
 type Cluster interface {
-	// Follow calls f for every node and pod that there is, then once with
+	// Follow calls f for every node, pod and namespace that there is, then once with
 	// Synced, then for each change, one call at a time and in order. It returns
 	// when ctx ends.
 	Follow(ctx context.Context, f func(Event)) error
@@ -27,17 +27,22 @@ type Cluster interface {
 	Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 	// Bind places p on node, unless it was replaced, deleted or bound meanwhile.
 	Bind(ctx context.Context, p *corev1.Pod, node string) error
-	// Unschedulable sets p's condition PodScheduled to False.
-	Unschedulable(ctx context.Context, p *corev1.Pod, message string) error
+	// Unschedulable sets p's condition PodScheduled to False, and the node on
+	// which room is made for it; "": on none.
+	Unschedulable(ctx context.Context, p *corev1.Pod, message, nominated string) error
+	// Evict ends p with its grace period, for a pod of higher priority. It is no
+	// error if p is gone.
+	Evict(ctx context.Context, p *corev1.Pod) error
 }
 
-// Event is a change that Follow saw: a node or a pod as it is now, or as it
-// was last when it is Deleted. They are shared and never changed.
+// Event is a change that Follow saw: a node, a pod or a namespace as it is now,
+// or as it was last when it is Deleted. They are shared and never changed.
 type Event struct {
-	Node    *corev1.Node
-	Pod     *corev1.Pod
-	Deleted bool
-	Synced  bool // neither: all that was there at the start has been told
+	Node      *corev1.Node
+	Pod       *corev1.Pod
+	Namespace *corev1.Namespace
+	Deleted   bool
+	Synced    bool // none of them: all that was there at the start has been told
 }
 
 // Recorder writes events for people. It does not block.
@@ -62,6 +67,7 @@ type Scheduler struct {
 	queue    *queue
 	binding  map[types.NamespacedName]*waiter // assumed, and not yet seen bound
 	why      *explanations
+	ended    map[types.NamespacedName]string // why, of pods that had to make room and are leaving
 	synced   bool
 	acting   int
 	workers  sync.WaitGroup
@@ -86,6 +92,7 @@ func New(c Config) *Scheduler {
 		queue:    newQueue(),
 		binding:  make(map[types.NamespacedName]*waiter),
 		why:      newExplanations(),
+		ended:    make(map[types.NamespacedName]string),
 		acted:    make(chan outcome),
 		asked:    make(chan question),
 	}

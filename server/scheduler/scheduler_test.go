@@ -31,10 +31,13 @@ type cluster struct {
 	tried  map[string][]time.Duration
 	said   []string // "pod: message"
 	events []string // "pod reason"
-	fail   func(pod string, try int) error
-	slow   time.Duration // how long a binding takes
-	begin  time.Time
-	feed   chan scheduler.Event
+
+	evicted   []string
+	evictions int
+	fail      func(pod string, try int) error
+	slow      time.Duration // how long a binding takes
+	begin     time.Time
+	feed      chan scheduler.Event
 }
 
 func newCluster() *cluster {
@@ -89,13 +92,32 @@ func (c *cluster) Bind(ctx context.Context, p *corev1.Pod, node string) error {
 	return nil
 }
 
-func (c *cluster) Unschedulable(_ context.Context, p *corev1.Pod, message string) error {
+func (c *cluster) Unschedulable(_ context.Context, p *corev1.Pod, message, nominated string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.said = append(c.said, p.Name+": "+message)
 	now := c.pods[p.Name].DeepCopy()
+	now.Status.NominatedNodeName = nominated
 	now.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message}}
 	c.pods[p.Name] = now
+	c.feed <- scheduler.Event{Pod: now}
+	return nil
+}
+
+// Evict marks the pod; the test removes it.
+func (c *cluster) Evict(_ context.Context, p *corev1.Pod) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fail != nil {
+		c.evictions++
+		if err := c.fail(p.Name, c.evictions); err != nil {
+			return err
+		}
+	}
+	now := c.pods[p.Name].DeepCopy()
+	now.DeletionTimestamp = &now.CreationTimestamp
+	c.pods[p.Name] = now
+	c.evicted = append(c.evicted, p.Name)
 	c.feed <- scheduler.Event{Pod: now}
 	return nil
 }
@@ -116,6 +138,8 @@ func (c *cluster) put(objects ...any) {
 			c.feed <- scheduler.Event{Pod: o}
 		case *corev1.Node:
 			c.feed <- scheduler.Event{Node: o}
+		case *corev1.Namespace:
+			c.feed <- scheduler.Event{Namespace: o}
 		}
 	}
 }

@@ -10,16 +10,13 @@ type LeastAllocated struct{}
 // Name implements Score.
 func (LeastAllocated) Name() string { return "LeastAllocated" }
 
-// Score implements Score.
-func (LeastAllocated) Score(p *Pod, n *Node) int64 {
-	cpu, memory := used(p, n)
-	return percent(1 - (cpu+memory)/2)
-}
-
-// Explain implements Score.
-func (LeastAllocated) Explain(p *Pod, n *Node) string {
-	cpu, memory := used(p, n)
-	return fmt.Sprintf("%d%% of the CPU and %d%% of the memory would stay free", percent(1-cpu), percent(1-memory))
+// Rank implements Score.
+func (LeastAllocated) Rank(_ *Snapshot, p *Pod, nodes []*Node) Ranking {
+	return usage{p, nodes,
+		func(cpu, memory float64) int64 { return percent(1 - (cpu+memory)/2) },
+		func(cpu, memory float64) string {
+			return fmt.Sprintf("%d%% of the CPU and %d%% of the memory would stay free", percent(1-cpu), percent(1-memory))
+		}}
 }
 
 // Balance prefers the node of which CPU and memory would be used alike, so that
@@ -29,18 +26,29 @@ type Balance struct{}
 // Name implements Score.
 func (Balance) Name() string { return "BalancedAllocation" }
 
-// Score implements Score. It is 100 less the standard deviation of the used
+// Rank implements Score. It is 100 less the standard deviation of the used
 // parts, as Kubernetes has it.
-func (Balance) Score(p *Pod, n *Node) int64 {
-	cpu, memory := used(p, n)
-	return percent(1 - max(cpu-memory, memory-cpu)/2)
+func (Balance) Rank(_ *Snapshot, p *Pod, nodes []*Node) Ranking {
+	return usage{p, nodes,
+		func(cpu, memory float64) int64 { return percent(1 - max(cpu-memory, memory-cpu)/2) },
+		func(cpu, memory float64) string {
+			return fmt.Sprintf("%d%% of the CPU and %d%% of the memory would be used", percent(cpu), percent(memory))
+		}}
 }
 
-// Explain implements Score.
-func (Balance) Explain(p *Pod, n *Node) string {
-	cpu, memory := used(p, n)
-	return fmt.Sprintf("%d%% of the CPU and %d%% of the memory would be used", percent(cpu), percent(memory))
+// usage is a Ranking by the parts of CPU and memory that would be used.
+type usage struct {
+	pod   *Pod
+	nodes []*Node
+	score func(cpu, memory float64) int64
+	words func(cpu, memory float64) string
 }
+
+// Score implements Ranking.
+func (u usage) Score(i int) int64 { return u.score(used(u.pod, u.nodes[i])) }
+
+// Explain implements Ranking.
+func (u usage) Explain(i int) string { return u.words(used(u.pod, u.nodes[i])) }
 
 // used is which part of the node's CPU and memory would be used with p on it,
 // 0 to 1.

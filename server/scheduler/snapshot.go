@@ -1,12 +1,14 @@
 package scheduler
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
 // Pod is a pod as plugins see it: what they would else compute for each node.
@@ -14,40 +16,53 @@ type Pod struct {
 	*corev1.Pod
 	Asked    Resources // the sum of its requests, and 1 for Pods
 	Likely   Resources // with a guess for what it did not ask for
-	selector nodeaffinity.RequiredNodeAffinity
+	Priority int32
+	ports    []port
+	terms    terms
+	node     string // where it is, or is about to be
+	ending   bool   // it is being deleted, or about to be
 }
 
 // NewPod prepares p, which must not change afterwards.
 func NewPod(p *corev1.Pod) *Pod {
 	asked, likely := requestsOf(p)
-	return &Pod{Pod: p, Asked: asked, Likely: likely, selector: nodeaffinity.GetRequiredNodeAffinity(p)}
+	return &Pod{
+		Pod: p, Asked: asked, Likely: likely, Priority: helpers.PodPriority(p),
+		ports: portsOf(p), terms: termsOf(p), node: p.Spec.NodeName, ending: p.DeletionTimestamp != nil,
+	}
 }
 
-// Node is a node as plugins see it.
-type Node struct {
-	*corev1.Node
-	Allocatable Resources
-	Asked       Resources // by the pods that are on it, or about to be
-	Likely      Resources
+// at is p on node.
+func (p *Pod) at(node string) *Pod {
+	q := *p
+	q.node = node
+	return &q
 }
 
-// placed is what is remembered of a pod that has a node.
-type placed struct {
-	uid           types.UID
-	node          string
-	asked, likely Resources
-}
+func (p *Pod) key() types.NamespacedName { return key(p.Pod) }
 
-// Snapshot is what there is: nodes, and what is asked of each. It is not safe
+// pods is a set of pods by name.
+type pods map[types.NamespacedName]*Pod
+
+// Snapshot is what there is: nodes, and the pods that they have. It is not safe
 // for concurrent use; plugins only read it.
 type Snapshot struct {
-	nodes []*Node // by name
-	pods  map[types.NamespacedName]placed
+	nodes       []*Node // by name
+	pods        pods    // that have a node
+	byNamespace map[string]pods
+	anti        pods                  // of pods, those with required anti-affinity
+	social      pods                  // those with terms that scores count
+	coming      pods                  // without a node, for which room is being made on Pod.node
+	spaces      map[string]labels.Set // the namespaces' labels
+	images      map[string]int        // how many nodes have it
 }
 
 // NewSnapshot returns an empty one.
 func NewSnapshot() *Snapshot {
-	return &Snapshot{pods: make(map[types.NamespacedName]placed)}
+	return &Snapshot{
+		pods: pods{}, byNamespace: map[string]pods{}, anti: pods{}, social: pods{}, coming: pods{},
+		spaces: map[string]labels.Set{}, images: map[string]int{},
+	}
 }
 
 // Nodes returns the nodes, sorted by name. They must not be changed.
@@ -60,36 +75,74 @@ func (s *Snapshot) PutNode(n *corev1.Node) {
 		s.nodes = slices.Insert(s.nodes, i, &Node{})
 		for _, p := range s.pods { // those that came before their node
 			if p.node == n.Name {
-				s.nodes[i].take(&p, 1)
+				s.nodes[i].take(p, 1)
 			}
 		}
 	}
+	s.countImages(s.nodes[i], -1)
 	s.nodes[i].Node = n
 	s.nodes[i].Allocatable = resourcesOf(n.Status.Allocatable)
+	s.nodes[i].images = imagesOf(n)
+	s.countImages(s.nodes[i], 1)
 }
 
 // DeleteNode forgets a node. Its pods are remembered until they are deleted.
 func (s *Snapshot) DeleteNode(name string) {
 	if i, found := s.find(name); found {
+		s.countImages(s.nodes[i], -1)
 		s.nodes = slices.Delete(s.nodes, i, i+1)
 	}
 }
+
+// PutNamespace takes over a namespace's labels.
+func (s *Snapshot) PutNamespace(n *corev1.Namespace) { s.spaces[n.Name] = n.Labels }
+
+// DeleteNamespace forgets a namespace's labels.
+func (s *Snapshot) DeleteNamespace(name string) { delete(s.spaces, name) }
 
 // PutPod counts p on its node. A pod without a node or that has ended counts
 // nowhere.
 func (s *Snapshot) PutPod(p *corev1.Pod) {
 	s.DeletePod(key(p))
-	if p.Spec.NodeName == "" || hasEnded(p) {
-		return
+	if p.Spec.NodeName != "" && !hasEnded(p) {
+		s.place(NewPod(p))
 	}
-	asked, likely := requestsOf(p)
-	s.place(key(p), placed{p.UID, p.Spec.NodeName, asked, likely})
 }
 
 // Assume counts p on node, before the rest of the world knows.
 func (s *Snapshot) Assume(p *Pod, node string) {
-	s.DeletePod(key(p.Pod))
-	s.place(key(p.Pod), placed{p.UID, node, p.Asked, p.Likely})
+	s.DeletePod(p.key())
+	s.place(p.at(node))
+}
+
+// Nominate keeps room for p on node, which others are leaving for it.
+func (s *Snapshot) Nominate(p *Pod, node string) { s.coming[p.key()] = p.at(node) }
+
+// Nominated is the node on which room is kept for a pod; "" if there is none.
+func (s *Snapshot) Nominated(k types.NamespacedName) string {
+	if p := s.coming[k]; p != nil {
+		return p.node
+	}
+	return ""
+}
+
+// Dismiss keeps room for a pod no more, and reports whether it did.
+func (s *Snapshot) Dismiss(k types.NamespacedName) bool {
+	_, there := s.coming[k]
+	delete(s.coming, k)
+	return there
+}
+
+// comingTo are the pods for which room is kept on node, of which p must leave
+// some: those that are as important.
+func (s *Snapshot) comingTo(node string, p *Pod) []*Pod {
+	var all []*Pod
+	for k, q := range s.coming {
+		if q.node == node && q.Priority >= p.Priority && k != p.key() {
+			all = append(all, q)
+		}
+	}
+	return all
 }
 
 // DeletePod forgets a pod, and reports whether it was counted.
@@ -99,32 +152,41 @@ func (s *Snapshot) DeletePod(k types.NamespacedName) bool {
 		return false
 	}
 	delete(s.pods, k)
+	delete(s.anti, k)
+	delete(s.social, k)
+	if delete(s.byNamespace[k.Namespace], k); len(s.byNamespace[k.Namespace]) == 0 {
+		delete(s.byNamespace, k.Namespace)
+	}
 	if i, found := s.find(p.node); found {
-		s.nodes[i].take(&p, -1)
+		s.nodes[i].take(p, -1)
 	}
 	return true
 }
 
-// without returns a snapshot that has the same nodes but not the pod k. It
-// holds for as long as s does not change.
-func (s *Snapshot) without(k types.NamespacedName) *Snapshot {
-	p, ok := s.pods[k]
-	i, found := s.find(p.node)
-	if !ok || !found {
-		return s
+// without calls do while the pod k does not count.
+func (s *Snapshot) without(k types.NamespacedName, do func()) {
+	if p := s.pods[k]; p != nil {
+		s.DeletePod(k)
+		defer s.place(p)
 	}
-	n := *s.nodes[i]
-	n.Asked, n.Likely = n.Asked.clone(), n.Likely.clone()
-	n.take(&p, -1)
-	nodes := slices.Clone(s.nodes)
-	nodes[i] = &n
-	return &Snapshot{nodes: nodes}
+	do()
 }
 
-func (s *Snapshot) place(k types.NamespacedName, p placed) {
+func (s *Snapshot) place(p *Pod) {
+	k := p.key()
 	s.pods[k] = p
+	if s.byNamespace[k.Namespace] == nil {
+		s.byNamespace[k.Namespace] = pods{}
+	}
+	s.byNamespace[k.Namespace][k] = p
+	if len(p.terms.anti) > 0 {
+		s.anti[k] = p
+	}
+	if len(p.terms.affinity)+len(p.terms.likes)+len(p.terms.dislikes) > 0 {
+		s.social[k] = p
+	}
 	if i, found := s.find(p.node); found {
-		s.nodes[i].take(&p, 1)
+		s.nodes[i].take(p, 1)
 	}
 }
 
@@ -132,9 +194,44 @@ func (s *Snapshot) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.nodes, name, func(n *Node, name string) int { return strings.Compare(n.Name, name) })
 }
 
-func (n *Node) take(p *placed, sign int64) {
-	n.Asked.add(&p.asked, sign)
-	n.Likely.add(&p.likely, sign)
+// node returns nil if there is none of that name.
+func (s *Snapshot) node(name string) *Node {
+	if i, found := s.find(name); found {
+		return s.nodes[i]
+	}
+	return nil
+}
+
+// Node is a node as plugins see it.
+type Node struct {
+	*corev1.Node
+	Allocatable Resources
+	Asked       Resources // by the pods that are on it, or about to be
+	Likely      Resources
+	pods        []*Pod
+	ports       map[port]int
+	images      map[string]int64 // their sizes in bytes, by all their names
+}
+
+// take counts p on n, or not any more with sign -1.
+func (n *Node) take(p *Pod, sign int64) {
+	n.Asked.add(&p.Asked, sign)
+	n.Likely.add(&p.Likely, sign)
+	n.takePorts(p, int(sign))
+	if sign > 0 {
+		n.pods = append(n.pods, p)
+		return
+	}
+	k := p.key()
+	n.pods = slices.DeleteFunc(n.pods, func(q *Pod) bool { return q.key() == k })
+}
+
+// clone is n, to be changed.
+func (n *Node) clone() *Node {
+	c := *n
+	c.Asked, c.Likely = n.Asked.clone(), n.Likely.clone()
+	c.pods, c.ports = slices.Clone(n.pods), maps.Clone(n.ports)
+	return &c
 }
 
 func key(p *corev1.Pod) types.NamespacedName {

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,21 +45,30 @@ func (s *Scheduler) explain(pod *corev1.Pod) api.PlacementStatus {
 			status.NodeName = ""
 		}
 		status.Message = sentence(&status, x.status.NodeName)
+		if by := s.ended[key(pod)]; by != "" {
+			status.Message = by + "; " + status.Message
+		}
 		return status
 	}
 	free := pod.DeepCopy()
 	free.Spec.NodeName = ""
-	p := NewPod(free)
-	d := s.Profile.Decide(s.snapshot.without(key(pod)), p)
-	status := s.Profile.explain(p, &d, api.PlacementNow, s.Now())
+	var status api.PlacementStatus
+	s.snapshot.without(key(pod), func() {
+		d := s.Profile.Decide(s.snapshot, NewPod(free))
+		status = s.Profile.explain(&d, api.PlacementNow, s.Now())
+	})
 	status.NodeName = node
-	switch {
+	switch by := s.ended[key(pod)]; {
+	case by != "":
+		status.Message = by + "; if it were placed now: " + status.Message
 	case hasEnded(pod):
 		status.Message = "the pod has ended; if it were placed now: " + status.Message
 	case node != "":
 		status.Message = fmt.Sprintf("the pod is on %s, and the decision is not known any more; if it were placed now: %s", node, status.Message)
 	case pod.Spec.SchedulerName != corev1.DefaultSchedulerName:
 		status.Message = fmt.Sprintf("the pod waits for another scheduler, %q; here: %s", pod.Spec.SchedulerName, status.Message)
+	case len(pod.Spec.SchedulingGates) > 0:
+		status.Message = fmt.Sprintf("the pod waits until its scheduling gates are removed: %s; if it were placed now: %s", gates(pod), status.Message)
 	case !s.synced:
 		status.Message = "the scheduler is starting"
 	}
@@ -74,4 +84,12 @@ func sentence(s *api.PlacementStatus, chosen string) string {
 		return fmt.Sprintf("placed on %s, the only one that fits; %s", chosen, s.Message)
 	}
 	return fmt.Sprintf("placed on %s, which scores best; %s", chosen, s.Message)
+}
+
+func gates(p *corev1.Pod) string {
+	names := make([]string, len(p.Spec.SchedulingGates))
+	for i, g := range p.Spec.SchedulingGates {
+		names[i] = g.Name
+	}
+	return strings.Join(names, ", ")
 }

@@ -1,0 +1,115 @@
+package scheduler
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// term is a term of a pod's affinity or anti-affinity to other pods, compiled.
+// matchLabelKeys are in the selector already: admission put them there.
+type term struct {
+	key        string // of the label that makes a topology
+	namespaces []string
+	spaces     labels.Selector // of namespaces by their labels; nil: of none more
+	pods       labels.Selector
+	weight     int64 // of a preferred one
+}
+
+// terms are all those of a pod.
+type terms struct{ affinity, anti, likes, dislikes []term }
+
+func termsOf(p *corev1.Pod) terms {
+	var t terms
+	if p.Spec.Affinity == nil {
+		return t
+	}
+	if a := p.Spec.Affinity.PodAffinity; a != nil {
+		t.affinity = required(p, a.RequiredDuringSchedulingIgnoredDuringExecution)
+		t.likes = preferred(p, a.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if a := p.Spec.Affinity.PodAntiAffinity; a != nil {
+		t.anti = required(p, a.RequiredDuringSchedulingIgnoredDuringExecution)
+		t.dislikes = preferred(p, a.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return t
+}
+
+func required(p *corev1.Pod, list []corev1.PodAffinityTerm) []term {
+	var all []term
+	for i := range list {
+		all = append(all, compile(p, &list[i]))
+	}
+	return all
+}
+
+func preferred(p *corev1.Pod, list []corev1.WeightedPodAffinityTerm) []term {
+	var all []term
+	for i := range list {
+		t := compile(p, &list[i].PodAffinityTerm)
+		t.weight = int64(list[i].Weight)
+		all = append(all, t)
+	}
+	return all
+}
+
+// compile follows Kubernetes: no namespaces and no selector of them mean the
+// pod's own, and a selector that is missing selects nothing.
+func compile(p *corev1.Pod, t *corev1.PodAffinityTerm) term {
+	c := term{key: t.TopologyKey, namespaces: t.Namespaces, pods: selectorOf(t.LabelSelector)}
+	switch {
+	case t.NamespaceSelector != nil:
+		c.spaces = selectorOf(t.NamespaceSelector)
+	case len(t.Namespaces) == 0:
+		c.namespaces = []string{p.Namespace}
+	}
+	return c
+}
+
+// selectorOf is s compiled; what is missing or broken selects nothing.
+func selectorOf(s *metav1.LabelSelector) labels.Selector {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return labels.Nothing()
+	}
+	return selector
+}
+
+// matches reports whether t means q. spaces are the labels of namespaces.
+func (t *term) matches(q *Pod, spaces map[string]labels.Set) bool {
+	return t.pods.Matches(labels.Set(q.Labels)) &&
+		(slices.Contains(t.namespaces, q.Namespace) || t.spaces != nil && t.spaces.Matches(spaces[q.Namespace]))
+}
+
+func matchesAll(list []term, q *Pod, spaces map[string]labels.Set) bool {
+	for i := range list {
+		if !list[i].matches(q, spaces) {
+			return false
+		}
+	}
+	return true
+}
+
+// meant calls f for every placed pod that one of the terms could mean.
+func (s *Snapshot) meant(f func(q *Pod), lists ...[]term) {
+	var namespaces []string
+	for _, list := range lists {
+		for i := range list {
+			if list[i].spaces != nil {
+				for _, q := range s.pods {
+					f(q)
+				}
+				return
+			}
+			namespaces = append(namespaces, list[i].namespaces...)
+		}
+	}
+	slices.Sort(namespaces)
+	for _, namespace := range slices.Compact(namespaces) {
+		for _, q := range s.byNamespace[namespace] {
+			f(q)
+		}
+	}
+}
