@@ -66,6 +66,7 @@ func open(ctx context.Context, cfg Config, address string, log *slog.Logger) (_ 
 		p.openIdentities,
 		p.openRegistry,
 		func() error { return createNamespaces(ctx, p.registry) },
+		func() error { return createPriorityClasses(ctx, p.registry) },
 		func() error { return p.addControllers(ctx) },
 		p.openAPI,
 	}
@@ -135,7 +136,7 @@ func (p *parts) openRegistry() error {
 		return p.scheduler.Explain(ctx, namespace, name)
 	}})
 	p.registry, err = objects.NewRegistry(p.store, table, objects.Config{
-		Admit: []objects.Admitter{keptNamespaces{}, nodeRestriction{auth.NewNodeRestriction(p.pods, p.keys)}},
+		Admit: []objects.Admitter{keptNamespaces{}, priorities{func() *objects.Registry { return p.registry }}, nodeRestriction{auth.NewNodeRestriction(p.pods, p.keys)}},
 		Types: types,
 		Log:   p.log,
 	})

@@ -48,8 +48,6 @@ func TestPodDefaults(t *testing.T) {
   terminationMessagePolicy: File
 dnsPolicy: ClusterFirst
 enableServiceLinks: true
-preemptionPolicy: PreemptLowerPriority
-priority: 0
 restartPolicy: Always
 schedulerName: default-scheduler
 securityContext: {}
@@ -157,8 +155,8 @@ func TestPodValidation(t *testing.T) {
 			`spec.activeDeadlineSeconds: Invalid value: 0`, `spec.dnsPolicy: Unsupported value: "Mine"`, `spec.hostname: Invalid value: "Not_A_Name"`,
 			`spec.restartPolicy: Unsupported value: "Sometimes"`, `spec.terminationGracePeriodSeconds: Invalid value: -1`,
 		}},
-		{name: "refused fields", spec: "hostNetwork: true\n  affinity: {podAntiAffinity: {}}", ctr: "lifecycle: {preStop: {tcpSocket: {port: 1}}}", want: []string{
-			`spec.affinity.podAntiAffinity: Forbidden: not supported yet`, `spec.containers[0].lifecycle.preStop.tcpSocket: Forbidden: hooks by TCP do nothing`, `spec.hostNetwork: Forbidden: not supported yet`,
+		{name: "refused fields", spec: "hostNetwork: true\n  runtimeClassName: x", ctr: "lifecycle: {preStop: {tcpSocket: {port: 1}}}", want: []string{
+			`spec.containers[0].lifecycle.preStop.tcpSocket: Forbidden: hooks by TCP do nothing`, `spec.hostNetwork: Forbidden: not supported yet`, `spec.runtimeClassName: Forbidden: not supported yet`,
 		}},
 		{name: "ports", ctr: `ports: [{containerPort: 0}, {containerPort: 70000}, {containerPort: 80, name: a_b}, {containerPort: 1, protocol: ICMP}, {containerPort: 2, name: a}, {containerPort: 3, name: a}]`, want: []string{
 			`spec.containers[0].ports[0].containerPort: Required value`, `spec.containers[0].ports[1].containerPort: Invalid value: 70000`,
@@ -231,6 +229,41 @@ func TestPodValidation(t *testing.T) {
 		{name: "dns", spec: `dnsConfig: {nameservers: [1.1.1.1, 2.2.2.2, x, 4.4.4.4], searches: [example.org., "not valid"], options: [{name: ""}]}`, want: []string{
 			`spec.dnsConfig.nameservers: Too many: 4: must have at most 3 items`, `spec.dnsConfig.nameservers[2]: Invalid value: "x"`,
 			`spec.dnsConfig.options[0]: Required value`, `spec.dnsConfig.searches[1]: Invalid value: "not valid"`,
+		}},
+		{name: "node affinity", spec: `affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: In}, {key: "b c", operator: Exists, values: [x]}, {key: d, operator: Gt, values: ["1", "2"]}, {key: e, operator: Like}], matchFields: [{key: metadata.uid, operator: In, values: [x]}, {key: metadata.name, operator: Exists}]}]}, preferredDuringSchedulingIgnoredDuringExecution: [{weight: 101, preference: {}}]}}`, want: []string{
+			`spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: must be in the range 1-100`,
+			`spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values: Required value`,
+			`spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].key: Invalid value: "b c"`,
+			`spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].values: Forbidden`,
+			`spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[2].values: Required value`,
+			`spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[3].operator: Invalid value: "Like"`,
+			`spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].key: Invalid value: "metadata.uid"`,
+			`spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[1].operator: Invalid value: "Exists"`,
+			`spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[1].values: Required value`,
+		}},
+		{name: "no node term", spec: `affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}}`, want: []string{
+			`spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: must have at least one node selector term`,
+		}},
+		{name: "pod affinity", spec: `affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {matchExpressions: [{key: a, operator: In}]}, namespaces: [A_B]}], preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, podAffinityTerm: {topologyKey: z, matchLabelKeys: [a]}}]}, podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: "x y", labelSelector: {matchLabels: {a: b}, matchExpressions: [{key: a, operator: Exists}]}, matchLabelKeys: [a, c], mismatchLabelKeys: [c]}]}}`, want: []string{
+			`spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.matchLabelKeys: Forbidden: must not be specified when labelSelector is not set`,
+			`spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 0: must be in the range 1-100`,
+			`spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector.matchExpressions[0].values: Required value`,
+			`spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].namespaces[0]: Invalid value: "A_B"`,
+			`spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be empty`,
+			`spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].matchLabelKeys[0]: Invalid value: "a": exists in both matchLabelKeys and labelSelector`,
+			`spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].matchLabelKeys[1]: Invalid value: "c": exists in both matchLabelKeys and mismatchLabelKeys`,
+			`spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Invalid value: "x y"`,
+		}},
+		{name: "spread", spec: `topologySpreadConstraints: [{topologyKey: z, whenUnsatisfiable: Perhaps}, {maxSkew: 1, topologyKey: z, whenUnsatisfiable: ScheduleAnyway, minDomains: 2, nodeTaintsPolicy: Some}, {maxSkew: 2, topologyKey: z, whenUnsatisfiable: ScheduleAnyway}]`, want: []string{
+			`spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero`,
+			`spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "Perhaps"`,
+			`spec.topologySpreadConstraints[1].minDomains: Invalid value: 2: can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway`,
+			`spec.topologySpreadConstraints[1].nodeTaintsPolicy: Unsupported value: "Some"`,
+			`spec.topologySpreadConstraints[2].{topologyKey, whenUnsatisfiable}: Duplicate value`,
+		}},
+		{name: "gates and class", spec: "nodeName: n\n  schedulingGates: [{name: a/b}, {name: a/b}, {name: \"a b\"}]\n  priorityClassName: A_B", want: []string{
+			`spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared`, `spec.priorityClassName: Invalid value: "A_B"`,
+			`spec.schedulingGates[1]: Duplicate value`, `spec.schedulingGates[2].name: Invalid value: "a b"`,
 		}},
 		{name: "windows", spec: "os: {name: windows}", want: []string{`spec.os.name: Unsupported value: "windows"`}},
 		{name: "image", ctr: `workingDir: /`, want: nil},

@@ -10,7 +10,8 @@ import (
 // ready or out of reach, unless it says otherwise.
 const defaultTolerationSeconds = 300
 
-// DefaultPod fills in what a client left out, as Kubernetes documents it.
+// DefaultPod fills in what a client left out, as Kubernetes documents it. The
+// priority comes from the pod's class: the admission chain of package server.
 func DefaultPod(p *corev1.Pod) {
 	s := &p.Spec
 	setDefault(&s.RestartPolicy, corev1.RestartPolicyAlways)
@@ -19,8 +20,6 @@ func DefaultPod(p *corev1.Pod) {
 	setDefaultPtr(&s.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))
 	setDefaultPtr(&s.SecurityContext, corev1.PodSecurityContext{})
 	setDefaultPtr(&s.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
-	setDefaultPtr(&s.Priority, 0)
-	setDefaultPtr(&s.PreemptionPolicy, corev1.PreemptLowerPriority)
 	if s.ServiceAccountName == "" {
 		s.ServiceAccountName = s.DeprecatedServiceAccount
 	}

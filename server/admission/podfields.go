@@ -35,7 +35,6 @@ func warn(words string, harmless ...any) fieldRule {
 const (
 	noTCPHook  = "hooks by TCP do nothing in Kubernetes either; use exec or httpGet"
 	noSecurity = "not supported yet, and running without it would be less isolated than asked; remove it"
-	noPlace    = "not supported yet, and the pod could be placed where it must not be; use nodeSelector and taints"
 	noVolume   = "this kind of volume is not supported; use emptyDir, configMap or secret"
 	noHost     = "not supported yet; remove it"
 	noClaims   = "dynamic resource allocation is not supported; remove it"
@@ -76,24 +75,24 @@ var podFields = map[string]fieldRule{
 	"hostname":                                 {verdict: honoured},
 	"subdomain":                                warn("there is no DNS name for it yet"),
 	"affinity":                                 {verdict: descend},
-	"affinity.nodeAffinity":                    no(noPlace),
-	"affinity.podAffinity":                     no(noPlace),
-	"affinity.podAntiAffinity":                 no(noPlace),
+	"affinity.nodeAffinity":                    {verdict: honoured},
+	"affinity.podAffinity":                     {verdict: honoured},
+	"affinity.podAntiAffinity":                 {verdict: honoured},
 	"schedulerName":                            {verdict: honoured}, // our scheduler leaves the others' pods alone
 	"tolerations":                              {verdict: honoured},
 	"hostAliases":                              no("not supported yet, and the pod could talk to another host than asked; remove it"),
-	"priorityClassName":                        no("priority classes are not supported yet; remove it"),
-	"priority":                                 no("priorities are not supported yet; remove it", int32(0)),
+	"priorityClassName":                        {verdict: honoured},
+	"priority":                                 {verdict: honoured},
 	"readinessGates":                           {verdict: honoured},
 	"runtimeClassName":                         no(noSecurity, ""),
 	"enableServiceLinks":                       {verdict: honoured}, // there are no Services to link yet
-	"preemptionPolicy":                         {verdict: honoured}, // nothing is preempted
+	"preemptionPolicy":                         {verdict: honoured},
 	"overhead":                                 no("runtime classes are not supported; remove it"),
-	"topologySpreadConstraints":                no(noPlace),
+	"topologySpreadConstraints":                {verdict: honoured},
 	"setHostnameAsFQDN":                        warn("there is no DNS domain for it yet", false),
 	"os":                                       {verdict: honoured}, // validation wants linux
 	"hostUsers":                                no("not supported: containers run in the node user's own user namespace; remove it", true),
-	"schedulingGates":                          no("scheduling gates are not supported yet, and the pod would start without waiting; remove it"),
+	"schedulingGates":                          {verdict: honoured},
 	"resourceClaims":                           no(noClaims),
 	"resources":                                no("resources of a whole pod are not supported; set them for each container"),
 	"hostnameOverride":                         warn("not supported; set hostname instead"),

@@ -9,10 +9,21 @@ import (
 func PreparePod(p *corev1.Pod) {
 	p.Generation = 1
 	p.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: QOSClass(p)}
+	gated(p)
+	mergeLabelKeys(p)
 }
 
-// PreparePodUpdate keeps the status, which has a subresource of its own.
-func PreparePodUpdate(p, old *corev1.Pod) { p.Status = old.Status }
+// PreparePodUpdate keeps the status, which has a subresource of its own, and the
+// priority where the client does not say one.
+func PreparePodUpdate(p, old *corev1.Pod) {
+	p.Status = old.Status
+	if p.Spec.Priority == nil {
+		p.Spec.Priority = old.Spec.Priority
+	}
+	if p.Spec.PreemptionPolicy == nil {
+		p.Spec.PreemptionPolicy = old.Spec.PreemptionPolicy
+	}
+}
 
 // PreparePodStatus takes the status over into p, a copy of the stored pod. The
 // class of service is the server's, and what the scheduler wrote is kept when

@@ -11,8 +11,9 @@ import (
 )
 
 // ValidatePodUpdate holds all of a pod's spec but the images, the active
-// deadline (which may be set or shortened) and tolerations (to which more may
-// be added).
+// deadline (which may be set or shortened), tolerations (to which more may be
+// added) and scheduling gates (which may be removed; while there are some, the
+// choice of nodes may be narrowed).
 func ValidatePodUpdate(p, old *corev1.Pod) field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")
@@ -24,9 +25,12 @@ func ValidatePodUpdate(p, old *corev1.Pod) field.ErrorList {
 	}
 	errs = append(errs, validateDeadlineUpdate(p.Spec.ActiveDeadlineSeconds, old.Spec.ActiveDeadlineSeconds, spec.Child("activeDeadlineSeconds"))...)
 	errs = append(errs, validateTolerationsUpdate(p.Spec.Tolerations, old.Spec.Tolerations, spec.Child("tolerations"))...)
+	errs = append(errs, validateGatesUpdate(p.Spec.SchedulingGates, old.Spec.SchedulingGates, spec.Child("schedulingGates"))...)
 	if changed := fixedFieldsChanged(&p.Spec, &old.Spec); len(changed) > 0 {
 		errs = append(errs, field.Forbidden(spec, fmt.Sprintf("pod updates may not change fields other than "+
-			"`spec.containers[*].image`, `spec.initContainers[*].image`, `spec.activeDeadlineSeconds` and `spec.tolerations` (only additions to existing tolerations); "+
+			"`spec.containers[*].image`, `spec.initContainers[*].image`, `spec.activeDeadlineSeconds`, "+
+			"`spec.tolerations` (only additions to existing tolerations) "+
+			"and `spec.schedulingGates` (only removals, and while there are some a narrower node selector and affinity); "+
 			"changed: %s. Delete the pod and create it again to change these", strings.Join(changed, ", "))))
 	}
 	return errs
@@ -43,6 +47,8 @@ func fixedFieldsChanged(now, was *corev1.PodSpec) []string {
 	}
 	allowed.ActiveDeadlineSeconds = was.ActiveDeadlineSeconds
 	allowed.Tolerations = was.Tolerations
+	allowed.SchedulingGates = was.SchedulingGates
+	allowGated(allowed, was)
 	var changed []string
 	a, b := reflect.ValueOf(allowed).Elem(), reflect.ValueOf(was).Elem()
 	for i := range a.NumField() {
@@ -107,6 +113,8 @@ func ValidateBinding(p, old *corev1.Pod) field.ErrorList {
 		return field.ErrorList{field.Required(target, "")}
 	case old.DeletionTimestamp != nil:
 		return field.ErrorList{field.Forbidden(target, fmt.Sprintf("pod %s is being deleted, cannot be assigned to a node", old.Name))}
+	case len(old.Spec.SchedulingGates) > 0:
+		return field.ErrorList{field.Forbidden(target, fmt.Sprintf("pod %s has non-empty .spec.schedulingGates, cannot be assigned to a node; remove the gates first", old.Name))}
 	case old.Spec.NodeName != "" && old.Spec.NodeName != p.Spec.NodeName:
 		return field.ErrorList{field.Forbidden(target, fmt.Sprintf("pod %s is already assigned to node %q", old.Name, old.Spec.NodeName))}
 	}

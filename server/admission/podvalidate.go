@@ -56,6 +56,7 @@ func validatePodSpec(s *corev1.PodSpec, path *field.Path) field.ErrorList {
 	errs = append(errs, metav1validation.ValidateLabels(s.NodeSelector, path.Child("nodeSelector"))...)
 	errs = append(errs, validateTolerations(s.Tolerations, path.Child("tolerations"))...)
 	errs = append(errs, validateGates(s.ReadinessGates, path.Child("readinessGates"))...)
+	errs = append(errs, validatePlacement(s, path)...)
 	return append(errs, validateDNS(s, path)...)
 }
 

@@ -22,7 +22,7 @@ type Deps struct {
 func All(d Deps) []*objects.Kind {
 	return []*objects.Kind{
 		namespace(), node(), pod(), configMap(), secret(), event(),
-		lease(),
+		lease(), priorityClass(),
 		nodeHardware(), placement(d),
 	}
 }

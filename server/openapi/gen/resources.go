@@ -20,6 +20,7 @@ type resource struct {
 const (
 	core         = "k8s.io/api/core/v1."
 	coordination = "k8s.io/api/coordination/v1."
+	scheduling   = "k8s.io/api/scheduling/v1."
 	meta         = "k8s.io/apimachinery/pkg/apis/meta/v1."
 	ours         = "bramble.dev/bramble/server/api."
 )
@@ -27,6 +28,7 @@ const (
 var (
 	coreV1         = schema.GroupVersion{Version: "v1"}
 	coordinationV1 = schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
+	schedulingV1   = schema.GroupVersion{Group: "scheduling.k8s.io", Version: "v1"}
 	edgeV1alpha1   = schema.GroupVersion{Group: "edge.bramble.dev", Version: "v1alpha1"}
 )
 
@@ -38,6 +40,7 @@ var resources = []resource{
 	{coreV1.WithKind("Pod"), core + "Pod", "pods", true, "lcrupd", true},
 	{coreV1.WithKind("Secret"), core + "Secret", "secrets", true, "lcrupd", false},
 	{coordinationV1.WithKind("Lease"), coordination + "Lease", "leases", true, "lcrupd", false},
+	{schedulingV1.WithKind("PriorityClass"), scheduling + "PriorityClass", "priorityclasses", false, "lcrupd", false},
 	{edgeV1alpha1.WithKind("NodeHardware"), ours + "NodeHardware", "nodehardwares", false, "lcrupd", true},
 	{edgeV1alpha1.WithKind("Placement"), ours + "Placement", "placements", true, "r", false},
 }
