@@ -88,6 +88,9 @@ func (s *Scheduler) passOver(p *Pod, node string) {
 func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, clearing Clearing) error {
 	var errs []error
 	for _, v := range clearing.Victims {
+		if v.DeletionTimestamp != nil {
+			continue // it is leaving already
+		}
 		if err := s.Cluster.Evict(ctx, v.Pod); err != nil {
 			errs = append(errs, fmt.Errorf("cannot end pod %s: %w", key(v.Pod), err))
 			continue
