@@ -46,6 +46,8 @@ type Agent struct {
 	lease    *report.Lease
 	health   health
 
+	imagesChanged chan struct{} // holds one
+
 	networked chan struct{} // closed when the node's network stands
 	relist    chan struct{} // holds one: all pods are to be listed anew
 }
@@ -60,7 +62,10 @@ func New(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{cfg: cfg, log: cfg.Log, record: record, facts: record.Facts(), networked: make(chan struct{}), relist: make(chan struct{}, 1)}
+	a := &Agent{
+		cfg: cfg, log: cfg.Log, record: record, facts: record.Facts(),
+		networked: make(chan struct{}), relist: make(chan struct{}, 1), imagesChanged: make(chan struct{}, 1),
+	}
 	a.health.engine, a.health.net = "Podman's service has not answered yet", "the node's network is not set up yet"
 	a.identity = &identity{dir: cfg.StateDir, record: record, log: cfg.Log, redial: func() { a.dialer.Redial() }}
 	a.engine = runtime.New(runtime.Config{
@@ -145,7 +150,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
 		a.dialer.Run, a.watchPods, a.lease.Run, a.node.Run, a.pods.Run, a.events.Run,
-		a.identity.run, a.runEngine, a.watchEngine, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.mendRecord, a.probes.Run, a.runPods,
+		a.identity.run, a.runEngine, a.watchEngine, a.watchImages, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.mendRecord,
+		a.probes.Run, a.runPods,
 	} {
 		group.Go(func() error { return part(ctx) })
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"bramble.dev/bramble/nodeagent/container"
 	"bramble.dev/bramble/nodeagent/network/netapi"
 	"bramble.dev/bramble/nodeagent/network/process"
 	"bramble.dev/bramble/nodeagent/network/supervise"
@@ -131,6 +132,12 @@ func (a *Agent) watchEngine(ctx context.Context) error {
 		return err
 	}
 	for event := range events {
+		if event.PodUID == "" {
+			a.lookAtImages()
+		}
+		if event.What == container.ImagesChanged {
+			continue
+		}
 		if event.PodUID == "" { // the engine is there again: anything may have changed
 			a.workers.NudgeAll()
 			continue

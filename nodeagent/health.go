@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"bramble.dev/bramble/nodeagent/report"
 )
 
@@ -20,6 +22,7 @@ type health struct {
 	host   string
 	podman string // its version
 	dns    []string
+	images []corev1.ContainerImage
 }
 
 func (h *health) set(field *string, value string) (changed bool) {
@@ -59,6 +62,12 @@ func (h *health) resolver() []string {
 	return h.dns
 }
 
+func (h *health) setImages(images []corev1.ContainerImage) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.images = images
+}
+
 // healthNow is what the node's status is composed of.
 func (a *Agent) healthNow() report.Health {
 	a.health.mu.Lock()
@@ -66,5 +75,6 @@ func (a *Agent) healthNow() report.Health {
 	return report.Health{
 		EngineError: a.health.engine, NetworkError: a.health.net, UnknownDatabase: a.health.database, Address: a.health.host,
 		Runtime: "podman://" + a.health.podman, Version: a.cfg.Version, KubeVersion: kubeVersion + a.cfg.Version,
+		Images: a.health.images,
 	}
 }

@@ -96,6 +96,16 @@ type Image struct {
 	User         string
 }
 
+// StoredImage is an image that the node has: all its names, with tags and with
+// digests, and its size.
+type StoredImage struct {
+	Tags, Digests []string
+	SizeBytes     int64
+}
+
+// ImagesChanged is what an Event says of the node's images, which are no pod's.
+const ImagesChanged = "images changed"
+
 // Event says that something of a pod changed in the engine; what, the reader
 // looks up.
 type Event struct{ PodUID, ContainerID, What string }

@@ -39,6 +39,7 @@ type Health struct {
 	Runtime      string // "podman://4.3.1"
 	Version      string // of Bramble
 	KubeVersion  string // "v1.37.2-bramble.0.1.0"
+	Images       []corev1.ContainerImage
 }
 
 // NodeStatus composes the node's status. Transition times are kept from before
@@ -52,6 +53,7 @@ func NodeStatus(name string, f Facts, h Health, before []corev1.NodeCondition, n
 		NodeInfo:    info,
 		Addresses:   []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}},
 		Conditions:  nodeConditions(f, h, before),
+		Images:      h.Images,
 	}
 	if h.Address != "" {
 		st.Addresses = append([]corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: h.Address}}, st.Addresses...)

@@ -20,7 +20,8 @@ const (
 )
 
 // Events tells when one of Bramble's containers has ended or was removed, by
-// whomever, also where Podman has missed the end. An Event without PodUID says
+// whomever, also where Podman has missed the end, and when the node's images
+// have changed (container.ImagesChanged). Another Event without PodUID says
 // that Podman is there again after it was not: anything may have changed
 // meanwhile, so look at all pods. One comes first of all.
 //
@@ -76,7 +77,7 @@ func (r *Runtime) subscribe(ctx context.Context, events chan<- container.Event) 
 	response, err := r.send(ctx, request{method: http.MethodGet, endpoint: "/events", query: url.Values{
 		"stream":  {"true"},
 		"since":   {strconv.FormatInt(since.Unix(), 10)},
-		"filters": {`{"type":["container"],"event":["died","remove"]}`},
+		"filters": {`{"type":["container","image"],"event":["died","remove","pull","tag","untag","import","loadfromarchive"]}`},
 	}})
 	if err != nil {
 		return true, err
@@ -88,6 +89,7 @@ func (r *Runtime) subscribe(ctx context.Context, events chan<- container.Event) 
 	lines := json.NewDecoder(response.Body)
 	for {
 		var line struct {
+			Type   string
 			Action string
 			Actor  struct {
 				ID         string
@@ -96,6 +98,12 @@ func (r *Runtime) subscribe(ctx context.Context, events chan<- container.Event) 
 		}
 		if err := lines.Decode(&line); err != nil {
 			return true, fmt.Errorf("the stream of events ended: %w", err)
+		}
+		if line.Type == "image" {
+			if !pass(ctx, events, container.Event{What: container.ImagesChanged}) {
+				return true, ctx.Err()
+			}
+			continue
 		}
 		uid := line.Actor.Attributes[LabelPodUID]
 		if uid == "" {

@@ -67,6 +67,24 @@ func (r *Runtime) image(ctx context.Context, name string) (container.Image, erro
 	return container.Image{ID: data.ID, Digest: data.Digest, Architecture: data.Architecture, User: data.Config.User}, err
 }
 
+// Images returns all images that have a name.
+func (r *Runtime) Images(ctx context.Context) ([]container.StoredImage, error) {
+	var data []struct {
+		RepoTags, RepoDigests []string
+		Size                  int64
+	}
+	if err := r.call(ctx, request{method: http.MethodGet, endpoint: "/images/json"}, &data); err != nil {
+		return nil, fmt.Errorf("cannot list the images: %w", err)
+	}
+	var images []container.StoredImage
+	for _, d := range data {
+		if len(d.RepoTags)+len(d.RepoDigests) > 0 {
+			images = append(images, container.StoredImage{Tags: d.RepoTags, Digests: d.RepoDigests, SizeBytes: d.Size})
+		}
+	}
+	return images, nil
+}
+
 // progress is one line of a pull's answer.
 type progress struct {
 	Stream string

@@ -173,8 +173,8 @@ var stopSignals = func() map[string]bool {
 	return all
 }()
 
-// validateGates wants names of conditions.
-func validateGates(gates []corev1.PodReadinessGate, p *field.Path) field.ErrorList {
+// validateReadinessGates wants names of conditions.
+func validateReadinessGates(gates []corev1.PodReadinessGate, p *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, g := range gates {
 		for _, msg := range validation.IsQualifiedName(string(g.ConditionType)) {

@@ -55,7 +55,7 @@ func validatePodSpec(s *corev1.PodSpec, path *field.Path) field.ErrorList {
 	errs = append(errs, validatePodNames(s, path)...)
 	errs = append(errs, metav1validation.ValidateLabels(s.NodeSelector, path.Child("nodeSelector"))...)
 	errs = append(errs, validateTolerations(s.Tolerations, path.Child("tolerations"))...)
-	errs = append(errs, validateGates(s.ReadinessGates, path.Child("readinessGates"))...)
+	errs = append(errs, validateReadinessGates(s.ReadinessGates, path.Child("readinessGates"))...)
 	errs = append(errs, validatePlacement(s, path)...)
 	return append(errs, validateDNS(s, path)...)
 }
