@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,15 +68,60 @@ func registry(t *testing.T) *httptest.Server {
 	return s
 }
 
-func TestPullAndItsErrors(t *testing.T) {
-	n := emptyNode(t)
-	s := registry(t)
-	host := s.Listener.Addr().String()
+// pullingNode is a node that pulls from the registry of that address.
+func pullingNode(t *testing.T) (n *node, host string) {
+	t.Helper()
+	n, host = emptyNode(t), registry(t).Listener.Addr().String()
 	conf := filepath.Join(n.Home, ".config/containers/registries.conf")
 	if err := os.WriteFile(conf, []byte("[[registry]]\nlocation = \""+host+"\"\ninsecure = true\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	n.StartPodman(t)
+	return n, host
+}
+
+// The node's images are told of when they change, whoever changes them.
+func TestImagesChange(t *testing.T) {
+	n, host := pullingNode(t)
+	has := func(name string) bool {
+		t.Helper()
+		images, err := n.Images(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(images, func(i container.StoredImage) bool {
+			return slices.Contains(i.Tags, name) && len(i.Digests) > 0 && i.SizeBytes > 0
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	events, err := n.Events(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, events, container.Event{What: "connected"})
+	if has(host + "/app:1") {
+		t.Error("the image is there already")
+	}
+	if _, err := n.Pull(ctx, host+"/app:1"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, events, container.Event{What: container.ImagesChanged})
+	if !has(host + "/app:1") {
+		t.Error("the pulled image is not listed")
+	}
+	if out, err := n.Command(ctx, "podman", "rmi", host+"/app:1").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for has(host + "/app:1") {
+		await(t, events, container.Event{What: container.ImagesChanged})
+	}
+	cancel()
+	for range events { // until it is closed
+	}
+}
+
+func TestPullAndItsErrors(t *testing.T) {
+	n, host := pullingNode(t)
 	if _, found, err := n.Image(t.Context(), host+"/app:1"); found || err != nil {
 		t.Errorf("before the pull: %v, %v", found, err)
 	}
