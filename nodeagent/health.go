@@ -19,10 +19,10 @@ type health struct {
 	net    string     // why the network does not stand
 	// database is why the server's database cannot be trusted.
 	database string
-	host   string
-	podman string // its version
-	dns    []string
-	images []corev1.ContainerImage
+	host     string
+	podman   string // its version
+	dns      []string
+	images   []corev1.ContainerImage
 }
 
 func (h *health) set(field *string, value string) (changed bool) {

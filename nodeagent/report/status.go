@@ -35,11 +35,11 @@ type Health struct {
 	NetworkError string // of the network process
 	// UnknownDatabase is why nothing is deleted by the server's word.
 	UnknownDatabase string
-	Address      string // the node's own address, as the server's network sees it
-	Runtime      string // "podman://4.3.1"
-	Version      string // of Bramble
-	KubeVersion  string // "v1.37.2-bramble.0.1.0"
-	Images       []corev1.ContainerImage
+	Address         string // the node's own address, as the server's network sees it
+	Runtime         string // "podman://4.3.1"
+	Version         string // of Bramble
+	KubeVersion     string // "v1.37.2-bramble.0.1.0"
+	Images          []corev1.ContainerImage
 }
 
 // NodeStatus composes the node's status. Transition times are kept from before
