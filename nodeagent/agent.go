@@ -67,7 +67,9 @@ func New(cfg Config) (*Agent, error) {
 		networked: make(chan struct{}), relist: make(chan struct{}, 1), imagesChanged: make(chan struct{}, 1),
 	}
 	a.health.engine, a.health.net = "Podman's service has not answered yet", "the node's network is not set up yet"
-	a.identity = &identity{dir: cfg.StateDir, record: record, log: cfg.Log, redial: func() { a.dialer.Redial() }}
+	a.identity = newIdentity(cfg.StateDir, record, cfg.Log)
+	a.identity.redial = func() { a.dialer.Redial() }
+	a.identity.serverTime = func() (time.Time, bool) { return a.client.ServerTime() }
 	a.engine = runtime.New(runtime.Config{
 		Socket: cfg.PodmanSocket, RuntimeDir: cfg.RuntimeDir, StateDir: cfg.StateDir, PauseFile: cfg.PauseFile, Log: cfg.Log,
 	})
@@ -94,6 +96,7 @@ func (a *Agent) connectServer() error {
 			a.node.Look()
 		}
 	}
+	a.dialer.OnError = func(_ tunnel.Channel, err error) { a.identity.refused(err) }
 	var err error
 	a.client, err = client.New(a.dialer.DialContext, client.Config{UserAgent: "bramble-agent/" + a.cfg.Version, OnEpoch: a.meetEpoch, Log: a.log})
 	return err

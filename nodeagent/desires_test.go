@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -185,18 +184,5 @@ func TestEndIsTheEnd(t *testing.T) {
 	}
 	if b.record.Pod("a") != nil || len(b.hands.set) != 0 || len(b.hands.removed) != 0 {
 		t.Errorf("record %v, workers %v, removed %v", b.record.Pod("a"), b.hands.uids(), b.hands.removed)
-	}
-}
-
-func TestRenewalDue(t *testing.T) {
-	issued := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	expires := issued.Add(90 * 24 * time.Hour)
-	for days, want := range map[int]bool{0: false, 59: false, 60: true, 100: true} {
-		if got := renewalDue(issued.Format(time.RFC3339), expires, issued.AddDate(0, 0, days)); got != want {
-			t.Errorf("after %d days: %v", days, got)
-		}
-	}
-	if !renewalDue("", expires, issued) {
-		t.Error("a certificate of unknown issue is not renewed")
 	}
 }

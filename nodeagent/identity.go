@@ -9,19 +9,45 @@ import (
 	"time"
 
 	"bramble.dev/bramble/nodeagent/state"
+	"bramble.dev/bramble/server/api"
 	"bramble.dev/bramble/server/client"
+	"bramble.dev/bramble/server/tunnel"
 )
 
-// checkRenewal is how often the certificate's age is looked at.
-const checkRenewal = time.Hour
+// How often it is looked whether a renewal is due: at least, at most, and while
+// the server's time is not known.
+const (
+	maxRenewalWait     = time.Hour
+	minRenewalWait     = time.Second
+	unknownRenewalWait = 5 * time.Second
+)
 
 // identity is the node's key pair, read from the record at each use, and its
-// renewal.
+// renewal. When that is due is judged by the server's time alone: without the
+// server there is no renewal, and this machine's clock may be anywhere.
 type identity struct {
-	dir    string
-	record *state.Record
-	redial func() // opens new sessions with the new certificate
-	log    *slog.Logger
+	dir        string
+	record     *state.Record
+	redial     func() // opens new sessions with the new certificate
+	serverTime func() (time.Time, bool)
+	renew      func(ctx context.Context, server string, ca []byte, pair tls.Certificate, now func() time.Time) (api.JoinResponse, error)
+	expired    chan struct{} // of one place: the server said that the certificate has expired
+	log        *slog.Logger
+}
+
+func newIdentity(dir string, record *state.Record, log *slog.Logger) *identity {
+	return &identity{dir: dir, record: record, renew: client.Renew, expired: make(chan struct{}, 1), log: log}
+}
+
+// refused takes notice of why a connection was refused.
+func (i *identity) refused(err error) {
+	if !errors.Is(err, tunnel.ErrExpired) {
+		return
+	}
+	select {
+	case i.expired <- struct{}{}:
+	default:
+	}
 }
 
 // now is the wall clock, or the latest time that the server vouched for where
@@ -55,35 +81,60 @@ func (i *identity) config() (*tls.Config, error) {
 	return client.TLSConfig(files.CA, pair, i.now)
 }
 
-// run renews the certificate at two thirds of its life, until ctx ends.
+// run renews the certificate at two thirds of its life, and one that the server
+// says has expired at once, until ctx ends.
 func (i *identity) run(ctx context.Context) error {
-	timer := time.NewTimer(time.Minute)
+	timer := time.NewTimer(unknownRenewalWait)
 	defer timer.Stop()
 	for {
+		expired := false
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-i.expired:
+			expired = true
 		case <-timer.C:
 		}
-		if err := i.renewIfDue(ctx); err != nil {
+		next, err := i.renewIfDue(ctx, expired)
+		if err != nil && ctx.Err() == nil {
 			i.log.Warn("cannot renew the node's certificate", "err", err)
 		}
-		timer.Reset(checkRenewal)
+		timer.Reset(next)
 	}
 }
 
-func (i *identity) renewIfDue(ctx context.Context) error {
+// renewIfDue renews when it is time, and returns when to look again.
+func (i *identity) renewIfDue(ctx context.Context, expired bool) (next time.Duration, err error) {
 	files, pair, err := i.read()
 	if err != nil {
-		return err
+		return maxRenewalWait, err
 	}
 	expires, err := files.Expires()
-	if err != nil || !renewalDue(i.record.Facts().CertificateIssued, expires, i.now()) {
-		return err
+	if err != nil {
+		return maxRenewalWait, err
 	}
-	var errs []error
+	now, known := i.serverTime()
+	if !known && !expired {
+		return unknownRenewalWait, nil
+	}
+	if due := renewalTime(i.record.Facts().CertificateIssued, expires); !expired && now.Before(due) {
+		return min(max(due.Sub(now), minRenewalWait), maxRenewalWait), nil
+	}
+	if err := i.renewNow(ctx, files, pair); err != nil {
+		return min(max(expires.Sub(now)/20, 10*time.Second), maxRenewalWait), err
+	}
+	if files, _, err = i.read(); err == nil {
+		expires, err = files.Expires()
+	}
+	now, _ = i.serverTime()
+	return min(max(expires.Sub(now)/3, minRenewalWait), maxRenewalWait), err
+}
+
+// renewNow asks each server in turn.
+func (i *identity) renewNow(ctx context.Context, files state.Identity, pair tls.Certificate) error {
+	errs := []error{errors.New("no server gave one")}
 	for _, server := range i.record.Facts().Servers {
-		answer, err := client.Renew(ctx, server, files.CA, pair, i.now)
+		answer, err := i.renew(ctx, server, files.CA, pair, i.now)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -99,11 +150,14 @@ func (i *identity) renewIfDue(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// renewalDue reports whether two thirds of a certificate's life are over. One of
-// which the issue is not known is renewed.
-func renewalDue(issued string, expires, now time.Time) bool {
+// renewalTime is when two thirds of a certificate's life are over: at once for one
+// of which the issue is not known.
+func renewalTime(issued string, expires time.Time) time.Time {
 	from, err := time.Parse(time.RFC3339, issued)
-	return err != nil || !now.Before(from.Add(expires.Sub(from)*2/3))
+	if err != nil {
+		return time.Time{}
+	}
+	return from.Add(expires.Sub(from) * 2 / 3)
 }
 
 // note keeps the server's time of an issue, which also raises the floor of

@@ -2,14 +2,15 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"bramble.dev/bramble/server/api"
 	"bramble.dev/bramble/server/auth"
 	"bramble.dev/bramble/server/objects"
 	"bramble.dev/bramble/server/store"
@@ -86,15 +87,49 @@ func (n nodeObjects) CreateNode(ctx context.Context, name, podCIDR string) error
 	}
 	_, err := n.registry.Create(ctx, n.kind(), "", node, objects.WriteOptions{FieldManager: manager})
 	if apierrors.IsAlreadyExists(err) {
+		return n.change(ctx, name, func(node *corev1.Node) {
+			delete(node.Annotations, api.RevokedKey)
+			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, isRevokedTaint)
+		})
+	}
+	return err
+}
+
+func (n nodeObjects) MarkRevoked(ctx context.Context, name string, at time.Time) error {
+	err := n.change(ctx, name, func(node *corev1.Node) {
+		if node.Annotations == nil {
+			node.Annotations = make(map[string]string)
+		}
+		node.Annotations[api.RevokedKey] = at.UTC().Format(time.RFC3339)
+		if !slices.ContainsFunc(node.Spec.Taints, isRevokedTaint) {
+			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: api.RevokedKey, Effect: corev1.TaintEffectNoSchedule})
+		}
+	})
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
 }
 
-// nodeRestriction is auth's part of the admission chain.
-type nodeRestriction struct{ restriction *auth.NodeRestriction }
+func isRevokedTaint(t corev1.Taint) bool { return t.Key == api.RevokedKey }
 
-func (r nodeRestriction) Admit(ctx context.Context, req objects.Request) error {
+// change writes to a Node as the server itself.
+func (n nodeObjects) change(ctx context.Context, name string, do func(*corev1.Node)) error {
+	_, err := n.registry.Update(api.WithoutUser(ctx), n.kind(), "", "", name, func(current objects.Object) (objects.Object, error) {
+		do(current.(*corev1.Node))
+		return current, nil
+	}, objects.WriteOptions{FieldManager: manager})
+	return err
+}
+
+// authAdmitter is a part of the admission chain that auth has.
+type authAdmitter struct {
+	part interface {
+		Admit(context.Context, auth.Write) error
+	}
+}
+
+func (r authAdmitter) Admit(ctx context.Context, req objects.Request) error {
 	w := auth.Write{Verb: req.Verb, Subresource: req.Subresource}
 	if req.Obj != nil { // a nil interface must stay one
 		w.Obj = req.Obj
@@ -102,68 +137,5 @@ func (r nodeRestriction) Admit(ctx context.Context, req objects.Request) error {
 	if req.Old != nil {
 		w.Old = req.Old
 	}
-	return r.restriction.Admit(ctx, w)
-}
-
-// podFeed reads pods from the store's log: a position in it, moved on when auth
-// asks.
-type podFeed struct {
-	store   *store.Store
-	watcher *store.Watcher
-}
-
-func (f *podFeed) Poll(ctx context.Context) ([]auth.PodChange, bool, error) {
-	if f.watcher == nil {
-		return f.restart()
-	}
-	now, cancel := context.WithCancel(ctx)
-	cancel() // Next then returns what there is and waits for nothing
-	var changes []auth.PodChange
-	for {
-		events, err := f.watcher.Next(now)
-		switch {
-		case errors.Is(err, store.ErrCompact):
-			return f.restart()
-		case errors.Is(err, context.Canceled):
-			return changes, false, nil // whatever ctx says: they are not told twice
-		case err != nil:
-			f.watcher = nil
-			return nil, false, err
-		}
-		for _, e := range events {
-			c, err := podChange(e.Entry, e.Type == store.Deleted)
-			if err != nil {
-				f.watcher = nil
-				return nil, false, err
-			}
-			changes = append(changes, c)
-		}
-	}
-}
-
-func (f *podFeed) restart() ([]auth.PodChange, bool, error) {
-	entries, rev, err := f.store.List("pods", "", 0)
-	if err != nil {
-		return nil, false, err
-	}
-	changes := make([]auth.PodChange, len(entries))
-	for i, e := range entries {
-		if changes[i], err = podChange(e, false); err != nil {
-			return nil, false, err
-		}
-	}
-	f.watcher, err = f.store.Watch("pods", rev)
-	return changes, true, err
-}
-
-func podChange(e store.Entry, gone bool) (auth.PodChange, error) {
-	c := auth.PodChange{Namespace: e.Namespace, Name: e.Name}
-	if gone {
-		return c, nil
-	}
-	c.Pod = &corev1.Pod{}
-	if err := json.Unmarshal(e.Body, c.Pod); err != nil {
-		return c, fmt.Errorf("cannot decode pod %s/%s: %w", e.Namespace, e.Name, err)
-	}
-	return c, nil
+	return r.part.Admit(ctx, w)
 }

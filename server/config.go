@@ -31,6 +31,9 @@ type Config struct {
 
 	// NodeLeaseTimeout is how long a node may be silent before it is Unknown.
 	NodeLeaseTimeout time.Duration
+	// NodeCertificateLife is how long a node's client certificate is valid. Nodes
+	// renew theirs when two thirds of it are over.
+	NodeCertificateLife time.Duration
 	// ShutdownTimeout is how long requests may take to end.
 	ShutdownTimeout time.Duration
 	// BuildDate is the earliest time that can be now.
@@ -47,6 +50,8 @@ func DefaultConfig() Config {
 		NodeBits:         24,
 		NodeLeaseTimeout: 40 * time.Second,
 		ShutdownTimeout:  5 * time.Second,
+
+		NodeCertificateLife: 365 * 24 * time.Hour,
 	}
 }
 
@@ -79,6 +84,9 @@ func (c Config) Validate() error {
 	}
 	if c.NodeLeaseTimeout < 5*time.Second {
 		wrong("node-lease-timeout", "must be 5s or more, not %v", c.NodeLeaseTimeout)
+	}
+	if c.NodeCertificateLife < time.Second {
+		wrong("node-certificate-life", "must be 1s or more (a year is usual), not %v", c.NodeCertificateLife)
 	}
 	if c.ShutdownTimeout <= 0 {
 		wrong("shutdown-timeout", "must be more than 0, not %v", c.ShutdownTimeout)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"bramble.dev/bramble/server/gc"
 	"bramble.dev/bramble/server/nodes"
@@ -26,6 +27,7 @@ func (p *parts) addControllers(ctx context.Context) error {
 	}
 	podKind, nodeKind, eventKind, spaceKind := served("", "pods"), served("", "nodes"), served("", "events"), served("", "namespaces")
 	leaseKind := served(coordinationv1.GroupName, "leases")
+	roles := served(rbacv1.GroupName, "clusterroles")
 	if len(missing) > 0 {
 		return fmt.Errorf("cannot do without the kinds %v", missing)
 	}
@@ -54,6 +56,9 @@ func (p *parts) addControllers(ctx context.Context) error {
 		{"scheduler", after(watcher.Settled(), p.scheduler.Run)},
 		{"namespace controller", gc.New(p.registry, p.log).Run},
 		{"garbage collector", gc.NewOwners(newOwning(p.registry), p.log).Run},
+		{"renewal of certificates", p.serving.Run},
+		{"service account controller", p.accounts.run},
+		{"aggregation of roles", aggregation{p.registry, roles}.run},
 	}
 	return nil
 }

@@ -50,10 +50,11 @@ func newFront(ctx context.Context, p *parts, timeout time.Duration, log *slog.Lo
 		MaxHeaderBytes:    maxHeaderBytes,
 		Protocols:         &protocols,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ConnState:         p.nodeConns.state,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		TLSConfig: &tls.Config{
-			MinVersion:   tls.VersionTLS13,
-			Certificates: []tls.Certificate{p.certificate},
+			MinVersion:     tls.VersionTLS13,
+			GetCertificate: p.serving.Certificate,
 			// Asked for, not verified: the authenticator does that, by its own
 			// clock and with an answer that says what is wrong.
 			ClientAuth: tls.RequestClientCert,
@@ -76,6 +77,8 @@ func serveTunnel(ctx context.Context, p *parts, conn *tls.Conn) error {
 	if len(certs) == 0 {
 		return refuse(conn, errors.New("a tunnel needs a node's client certificate"))
 	}
+	p.nodeConns.add(conn)
+	defer p.nodeConns.remove(conn)
 	user, err := p.authenticator.User(certs)
 	if errors.Is(err, auth.ErrExpired) {
 		err = tunnel.ErrExpired

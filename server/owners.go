@@ -26,7 +26,7 @@ type owning struct {
 func newOwning(registry *objects.Registry) owning {
 	w := owning{registry, map[schema.GroupKind]*objects.Kind{}}
 	for _, k := range registry.Kinds() {
-		if k.Read == nil && k.Kind != "Event" {
+		if k.IsStored() && k.Kind != "Event" {
 			w.kinds[k.GroupVersionKind.GroupKind()] = k
 		}
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,9 +31,14 @@ type parts struct {
 	store         *store.Store
 	clock         *auth.Clock
 	authority     *auth.Authority
-	certificate   tls.Certificate
+	serving       *auth.Serving
+	nodeConns     *nodeConns
 	keys          *auth.NodeKeys
 	pods          *auth.PodIndex
+	rules         *auth.RBAC
+	authorizer    *auth.Authorizer
+	tokens        *auth.AccountTokens
+	accounts      *accounts
 	authenticator *auth.Authenticator
 	hub           *tunnel.Hub
 	registry      *objects.Registry
@@ -52,7 +56,7 @@ type controller struct {
 // open opens the store and puts the parts together, each step on those before
 // it. address is what is listened on.
 func open(ctx context.Context, cfg Config, address string, log *slog.Logger) (_ *parts, err error) {
-	p := &parts{cfg: cfg, log: log, hub: tunnel.NewHub(log, nil), clock: auth.NewClock(cfg.BuildDate)}
+	p := &parts{cfg: cfg, log: log, hub: tunnel.NewHub(log, nil), clock: auth.NewClock(cfg.BuildDate), nodeConns: newNodeConns()}
 	if err := refuseEmptied(cfg.DataDir); err != nil {
 		return nil, err
 	}
@@ -67,6 +71,7 @@ func open(ctx context.Context, cfg Config, address string, log *slog.Logger) (_ 
 		p.openRegistry,
 		func() error { return createNamespaces(ctx, p.registry) },
 		func() error { return createPriorityClasses(ctx, p.registry) },
+		func() error { return p.ensurePolicy(ctx) },
 		func() error { return p.addControllers(ctx) },
 		p.openAPI,
 	}
@@ -110,20 +115,28 @@ func (p *parts) openAuthority(address string) (err error) {
 	if name, err := os.Hostname(); err == nil { // a name more, not needed
 		names = append(names, name)
 	}
-	if p.certificate, err = p.authority.ServerCertificate(names); err != nil {
-		return err
+	p.serving = &auth.Serving{
+		Authority: p.authority, Clock: p.clock, Names: names, Kubeconfig: p.cfg.kubeconfig(), URL: "https://" + hostPort, Log: p.log,
 	}
-	return p.authority.WriteAdminKubeconfig(p.cfg.kubeconfig(), "https://"+hostPort, p.clock)
+	return p.serving.Renew()
 }
 
 // openIdentities prepares what says who somebody is and which pods are whose.
 func (p *parts) openIdentities() (err error) {
-	p.pods = auth.NewPodIndex(&podFeed{store: p.store})
+	p.pods = auth.NewPodIndex(newPodFeed(p.store))
+	p.rules = auth.NewRBAC(newRBACFeed(p.store))
+	p.authorizer = auth.NewAuthorizer(p.pods, p.rules)
 	p.keys, err = auth.OpenNodeKeys(records{p.store}, netip.MustParsePrefix(p.cfg.ClusterCIDR), p.cfg.NodeBits)
 	if err != nil {
 		return err
 	}
 	p.authenticator = auth.NewAuthenticator(p.authority, p.clock, p.keys)
+	key, err := auth.OpenTokenKey(filepath.Join(p.cfg.DataDir, "pki"))
+	if err != nil {
+		return err
+	}
+	p.tokens = auth.NewAccountTokens(key, p.clock, living{p.store})
+	p.authenticator.Tokens = p.tokens
 	return nil
 }
 
@@ -132,15 +145,23 @@ func (p *parts) openRegistry() error {
 	if err != nil {
 		return err
 	}
-	table := kinds.All(kinds.Deps{Placement: func(ctx context.Context, namespace, name string) (*api.Placement, error) {
-		return p.scheduler.Explain(ctx, namespace, name)
-	}})
+	table := kinds.All(kinds.Deps{
+		Placement: func(ctx context.Context, namespace, name string) (*api.Placement, error) {
+			return p.scheduler.Explain(ctx, namespace, name)
+		},
+		Reviews: &auth.Reviews{Decider: p.authorizer, Rules: p.rules, Tokens: p.tokens},
+	})
+	p.accounts = &accounts{}
 	p.registry, err = objects.NewRegistry(p.store, table, objects.Config{
-		Admit: []objects.Admitter{keptNamespaces{}, priorities{func() *objects.Registry { return p.registry }}, nodeRestriction{auth.NewNodeRestriction(p.pods, p.keys)}},
+		Admit: []objects.Admitter{
+			keptNamespaces{}, priorities{func() *objects.Registry { return p.registry }},
+			authAdmitter{auth.NewNodeRestriction(p.pods, p.keys)}, authAdmitter{auth.NewEscalation(p.rules, p.authorizer)},
+			p.accounts,
+		},
 		Types: types,
 		Log:   p.log,
 	})
-	return err
+	return errors.Join(err, p.accounts.open(p.registry))
 }
 
 func (p *parts) openAPI() (err error) {
@@ -153,16 +174,18 @@ func (p *parts) openAPI() (err error) {
 		Nodes:      nodeObjects{p.registry},
 		Cluster:    auth.Cluster{Epoch: p.store.Epoch(), ClusterCIDR: p.cfg.ClusterCIDR, ServiceCIDR: p.cfg.ServiceCIDR},
 		Log:        p.log,
-		OnReplaced: p.hub.Disconnect,
+		OnReplaced: p.nodeConns.cut,
+		NodeLife:   p.cfg.NodeCertificateLife,
 	}
 	p.handler, err = rest.New(rest.Config{
 		Registry:      p.registry,
 		Authenticator: p.authenticator,
-		Authorizer:    auth.NewAuthorizer(p.pods),
+		Authorizer:    p.authorizer,
 		Nodes:         p.hub,
 		Epoch:         p.store.Epoch(),
 		Follows:       func() []string { return follows(p.store) },
 		Version:       api.BuildVersion,
+		ServerTime:    p.clock.Now,
 		Checks:        []rest.Check{{Name: "store", Run: p.store.Writable}},
 		Routes: []rest.Route{
 			{Path: api.JoinPath, Public: true, Handler: http.HandlerFunc(enrolment.Join)},
@@ -170,6 +193,8 @@ func (p *parts) openAPI() (err error) {
 			{Path: api.TokensPath, Handler: http.HandlerFunc(enrolment.CreateToken)},
 			{Path: api.BackupPath, Handler: backups{p.store, p.cfg.DataDir, time.Now, p.log}},
 			{Path: api.RestorePath, Handler: restores{p.store, p.log}},
+			{Path: api.UsersPath, Handler: enrolment.CreateUser(p.authorizer)},
+			{Path: api.RevokePath, Handler: http.HandlerFunc(enrolment.Revoke)},
 		},
 		Log: p.log,
 	})

@@ -39,9 +39,9 @@ func TestOwnNamespacesStay(t *testing.T) {
 	}
 }
 
-// An administrator who asks to be taken for somebody else is not served with
-// the administrator's own rights.
-func TestNoImpersonation(t *testing.T) {
+// An administrator who asks to be taken for somebody else has that one's rights
+// and no more.
+func TestImpersonation(t *testing.T) {
 	r := start(t, t.TempDir(), nil)
 	for _, as := range []rest.ImpersonationConfig{{UserName: "bob"}, {UserName: "system:node:shelf", Groups: []string{"system:nodes"}}} {
 		config := rest.CopyConfig(r.config)

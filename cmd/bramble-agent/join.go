@@ -16,10 +16,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"bramble.dev/bramble/cmd/settings"
 	"bramble.dev/bramble/nodeagent"
 	"bramble.dev/bramble/nodeagent/state"
+	"bramble.dev/bramble/server/api"
 	"bramble.dev/bramble/server/client"
 )
 
@@ -60,7 +62,8 @@ func newJoin() *cobra.Command {
 }
 
 // join gets a certificate for this node's key, which a node that joins again
-// keeps: the server takes it for the same node.
+// keeps: the server takes it for the same node. One that was revoked comes back
+// with another key.
 func join(ctx context.Context, o joinOptions, token string) (state.Facts, error) {
 	if o.nodeName == "" {
 		return state.Facts{}, settings.Hint(errors.New("this machine has no host name"), "give the node a name by --node-name")
@@ -73,6 +76,12 @@ func join(ctx context.Context, o joinOptions, token string) (state.Facts, error)
 		return state.Facts{}, settings.Hint(err, "run this as the node's own user, or name a directory of that user by --state-dir")
 	}
 	answer, err := client.Join(ctx, o.server, token, o.nodeName, key)
+	if apierrors.HasStatusCause(err, api.CauseKeyRevoked) {
+		// The node was revoked and comes back: the old key stays dead.
+		if key, keyPEM, err = newNodeKey(o.stateDir); err == nil {
+			answer, err = client.Join(ctx, o.server, token, o.nodeName, key)
+		}
+	}
 	var unreached *url.Error
 	if errors.As(err, &unreached) {
 		return state.Facts{}, settings.Hint(err, "see that bramble-server runs and listens there for other machines (its --listen), and give its address by --server HOST:PORT")
@@ -107,6 +116,10 @@ func nodeKey(dir string) (crypto.Signer, []byte, error) {
 			return signer, text, nil
 		}
 	}
+	return newNodeKey(dir)
+}
+
+func newNodeKey(dir string) (crypto.Signer, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot make the node's key: %w", err)

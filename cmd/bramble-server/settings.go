@@ -36,6 +36,7 @@ func addFlags(flags *pflag.FlagSet) {
 	flags.String("service-cidr", d.ServiceCIDR, "addresses of all services")
 	flags.Int("node-bits", d.NodeBits, "prefix length of a node's part of --cluster-cidr")
 	flags.Duration("node-lease-timeout", d.NodeLeaseTimeout, "how long a node may be silent before it is Unknown")
+	flags.Duration("node-certificate-life", d.NodeCertificateLife, "how long a node's certificate is valid; nodes renew theirs at two thirds of it")
 	flags.Duration("shutdown-timeout", d.ShutdownTimeout, "how long requests may take to end at a stop; a client that holds on makes it take all of it")
 	flags.String("log-level", "info", "debug, info, warn or error")
 }
@@ -60,7 +61,9 @@ func readSettings(flags *pflag.FlagSet) (config, error) {
 		NodeBits:         v.GetInt("node-bits"),
 		NodeLeaseTimeout: v.GetDuration("node-lease-timeout"),
 		ShutdownTimeout:  v.GetDuration("shutdown-timeout"),
-		BuildDate:        built,
+
+		NodeCertificateLife: v.GetDuration("node-certificate-life"),
+		BuildDate:           built,
 	}}
 	if c.level, err = settings.Level(v); err != nil {
 		return config{}, err

@@ -1,5 +1,5 @@
 // Command edgectl is kubectl for Bramble: all of kubectl's commands, by
-// kubectl's own packages, and beside them what only Bramble has (token, why).
+// kubectl's own packages, and beside them what only Bramble has (node, token, user, why).
 package main
 
 import (

@@ -17,8 +17,10 @@ const name = "edgectl"
 const about = `edgectl controls a Bramble cluster. It has all commands of kubectl, and beside them:
 
   backup   Save the server's database and authority to a file
+  node     Revoke a node
   restore  Say whether the server runs on a restored backup, and confirm it
   token    Make and print the command that joins a node
+  user     Make a user, and print a kubeconfig for them
   why      Say why a pod is where it is, or why it waits
   version  Print the versions of edgectl and of the server`
 
@@ -44,7 +46,7 @@ func newRoot(streams genericiooptions.IOStreams, args []string) *cobra.Command {
 			root.AddCommand(again)
 		}
 	}
-	root.AddCommand(newToken(flags, streams), newWhy(flags, streams), newVersion(flags, streams),
+	root.AddCommand(newNode(flags, streams), newToken(flags, streams), newUser(flags, streams), newWhy(flags, streams), newVersion(flags, streams),
 		newBackup(flags, streams), newRestore(flags, streams))
 	root.Long = about
 	rewordWhenShown(root, args)

@@ -67,7 +67,7 @@ func served(t *testing.T) (*objects.Registry, http.Handler) {
 	}
 	handler, err := rest.New(rest.Config{
 		Registry: registry, Log: slog.New(slog.DiscardHandler),
-		Authenticator: anyone{}, Authorizer: auth.NewAuthorizer(nil),
+		Authenticator: anyone{}, Authorizer: auth.NewAuthorizer(nil, nil),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -110,6 +110,8 @@ func writeKind(doc *bytes.Buffer, gv string, r apidiscovery.APIResourceDiscovery
 	switch {
 	case k.Read != nil:
 		kept = "computed"
+	case k.Answer != nil:
+		kept = "answered"
 	case k.Volatile != nil && k.Volatile("default"):
 		kept = "in memory"
 	case k.Volatile != nil:

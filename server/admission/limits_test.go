@@ -41,8 +41,6 @@ func writeLimits(t *testing.T, doc *bytes.Buffer, handler http.Handler) {
 			body: fmt.Sprintf(pod, "1e99999")},
 		{what: "a selector of more than 16 KiB", method: http.MethodGet,
 			path: "/api/v1/namespaces/default/pods?labelSelector=" + strings.Repeat("a,", 8193)},
-		{what: "`--as`, `--as-group` (Impersonate-User and the like)", method: http.MethodGet, path: "/api/v1/namespaces/default/pods",
-			headers: map[string]string{"Impersonate-User": "alice"}},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), row.method, row.path, strings.NewReader(row.body))
 		r.Header.Set("Content-Type", "application/json")

@@ -322,7 +322,7 @@ func TestPodWarnings(t *testing.T) {
 		t.Fatal(errs)
 	}
 	want := []string{
-		"spec.serviceAccountName: ignored: service accounts are not supported yet; the pod gets no token",
+		"spec.serviceAccountName: ignored: the account must exist, but no token of it is mounted into the pod yet",
 		"spec.imagePullSecrets: ignored: pull secrets are not supported yet; a private image can not be pulled",
 	}
 	if diff := cmp.Diff(want, admission.PodWarnings(p)); diff != "" {

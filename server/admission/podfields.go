@@ -62,9 +62,9 @@ var podFields = map[string]fieldRule{
 	"dnsPolicy":                                {verdict: honoured},
 	"dnsConfig":                                {verdict: honoured},
 	"nodeSelector":                             {verdict: honoured},
-	"serviceAccountName":                       warn("service accounts are not supported yet; the pod gets no token", "default"),
+	"serviceAccountName":                       warn("the account must exist, but no token of it is mounted into the pod yet", "default"),
 	"serviceAccount":                           {verdict: honoured}, // the old name, kept equal to serviceAccountName
-	"automountServiceAccountToken":             {verdict: honoured}, // no token is mounted at all
+	"automountServiceAccountToken":             warn("no token is mounted into the pod yet", false),
 	"nodeName":                                 {verdict: honoured},
 	"hostNetwork":                              no(noHost),
 	"hostPID":                                  no(noHost),

@@ -1,5 +1,9 @@
 package api
 
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // JoinPath and RenewPath are where an agent gets its certificate. They take a
 // POST of JSON; errors come as a metav1.Status.
 const (
@@ -7,7 +11,15 @@ const (
 	RenewPath = "/apis/edge.bramble.dev/v1alpha1/renew"
 	// TokensPath takes a POST of TokenRequest from an administrator.
 	TokensPath = "/apis/edge.bramble.dev/v1alpha1/jointokens"
+	// UsersPath takes a POST of UserCertificateRequest, RevokePath one of
+	// RevokeRequest.
+	UsersPath  = "/apis/edge.bramble.dev/v1alpha1/usercertificates"
+	RevokePath = "/apis/edge.bramble.dev/v1alpha1/noderevocations"
 )
+
+// CauseKeyRevoked is the cause in the Status that refuses a join by a key that was
+// revoked: with another key, the same token is good.
+const CauseKeyRevoked metav1.CauseType = "NodeKeyRevoked"
 
 // JoinRequest asks for a node's client certificate. Authorization carries the
 // token ("Bearer ID.SECRET"), so it needs no client certificate.
@@ -45,4 +57,29 @@ type TokenRequest struct {
 type TokenResponse struct {
 	Token   string `json:"token"`
 	Expires string `json:"expires"` // RFC 3339
+}
+
+// UserCertificateRequest asks for a client certificate of a user. The request's
+// common name is the user's, its organisations are the groups.
+type UserCertificateRequest struct {
+	CSR        string `json:"csr"`                  // PEM, PKCS #10, signed by the user's key
+	TTLSeconds int64  `json:"ttlSeconds,omitempty"` // default 30 days, at most a year
+}
+
+// UserCertificateResponse is what a kubeconfig needs beside the key.
+type UserCertificateResponse struct {
+	Certificate string `json:"certificate"` // PEM
+	CA          string `json:"ca"`          // PEM, the cluster's authority
+	Expires     string `json:"expires"`     // RFC 3339
+}
+
+// RevokeRequest ends a node's certificates at once.
+type RevokeRequest struct {
+	NodeName string `json:"nodeName"`
+}
+
+// RevokeResponse says since when the node is revoked.
+type RevokeResponse struct {
+	NodeName string `json:"nodeName"`
+	Revoked  string `json:"revoked"` // RFC 3339, the server's time
 }

@@ -13,6 +13,10 @@ const (
 	AnnotationFailover = "edge.bramble.dev/failover"
 )
 
+// RevokedKey is the annotation of a Node that was revoked, with the time, and the
+// taint that keeps pods from it. Both go when the node has joined again.
+const RevokedKey = "edge.bramble.dev/revoked"
+
 // Values of AnnotationFailover.
 const (
 	FailoverKeep      = "keep"

@@ -25,8 +25,8 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// NewScheme returns a scheme of all that Bramble serves, and of no more: each
-// further group costs every process memory.
+// NewScheme returns a scheme of the kinds that a node touches, and of no more:
+// each further group costs every process memory. The server needs none.
 func NewScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(corev1.AddToScheme(s))

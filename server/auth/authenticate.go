@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +23,8 @@ var ErrExpired = errors.New("the client certificate has expired")
 // maxVerified bounds the memory of certificates that were verified.
 const maxVerified = 1024
 
-// Authenticator knows users by their client certificates. TLS must have been
+// Authenticator knows users by their client certificates, and service accounts by
+// their tokens. TLS must have been
 // told to ask for one and not to verify it (tls.RequestClientCert): verifying is
 // done here, by a Clock, so that a stranger gets a 401 and no broken handshake.
 // It is safe for concurrent use.
@@ -30,6 +32,8 @@ type Authenticator struct {
 	ca    *Authority
 	clock *Clock
 	keys  *NodeKeys
+	// Tokens are those of service accounts; nil: none is good. Set it before use.
+	Tokens *AccountTokens
 
 	mu       sync.Mutex // protects verified
 	verified map[[sha256.Size]byte]identity
@@ -52,19 +56,43 @@ func NewAuthenticator(ca *Authority, clock *Clock, keys *NodeKeys) *Authenticato
 // for a request without credentials and a 401 StatusError for bad ones.
 func (a *Authenticator) Authenticate(r *http.Request) (api.User, bool, error) {
 	if user, ok := api.UserFrom(r.Context()); ok {
-		return user, true, nil // the tunnel put it there
+		// The tunnel put it there; its node may have been revoked since.
+		if node, ok := user.Node(); ok {
+			if err := a.keys.Admits(node); err != nil {
+				return api.User{}, false, apierrors.NewUnauthorized(endedNode(node, err).Error())
+			}
+		}
+		return user, true, nil
 	}
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
-		if r.Header.Get("Authorization") != "" {
-			return api.User{}, false, apierrors.NewUnauthorized("this server knows users by client certificates only, not by tokens or passwords")
-		}
-		return api.User{}, false, nil
+		return a.byToken(r)
 	}
 	user, err := a.User(r.TLS.PeerCertificates)
 	if err != nil {
 		return api.User{}, false, apierrors.NewUnauthorized(err.Error())
 	}
 	return user, true, nil
+}
+
+// byToken knows a service account by its bearer token (RFC 6750).
+func (a *Authenticator) byToken(r *http.Request) (api.User, bool, error) {
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return api.User{}, false, nil
+	}
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") || a.Tokens == nil {
+		return api.User{}, false, apierrors.NewUnauthorized("this server knows users by client certificates and by tokens of service accounts, not by passwords")
+	}
+	user, _, err := a.Tokens.User(r.Context(), strings.TrimSpace(token), []string{Issuer})
+	if err != nil {
+		return api.User{}, false, apierrors.NewUnauthorized(err.Error())
+	}
+	return user, true, nil
+}
+
+func endedNode(node string, err error) error {
+	return fmt.Errorf("the certificate of node %s is no longer good: %w; join again with a new token", node, err)
 }
 
 // User says who shows these certificates, the leaf first. It fails with
@@ -102,7 +130,7 @@ func (a *Authenticator) identify(certs []*x509.Certificate) (identity, error) {
 	}
 	if node, ok := id.user.Node(); ok {
 		if err := a.keys.check(node, id.key); err != nil {
-			return identity{}, fmt.Errorf("the certificate of node %s is no longer good: %w; join again with a new token", node, err)
+			return identity{}, endedNode(node, err)
 		}
 	}
 	return id, nil

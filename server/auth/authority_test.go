@@ -180,7 +180,7 @@ func TestAuthenticate(t *testing.T) {
 		{name: "again, from memory", state: shown(good), user: "system:node:kitchen"},
 		{name: "nobody", state: shown()},
 		{name: "no TLS"},
-		{name: "a password", header: "Basic eDp5", want: "client certificates only"},
+		{name: "a password", header: "Basic eDp5", want: "not by passwords"},
 		{name: "another CA's", state: shown(certificate(t, strange.Certificate)), want: "not issued by this cluster"},
 		{name: "another CA's with ours beside it", state: shown(certificate(t, strange.Certificate), good), want: "not issued by this cluster"},
 		{name: "a server's", state: shown(server.Leaf), want: "not issued by this cluster"},

@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 
@@ -15,53 +14,42 @@ type Pods interface {
 	// NodeOf returns the node of a pod, "" while it has none; false if there is
 	// no such pod.
 	NodeOf(ctx context.Context, namespace, name string) (node string, exists bool, err error)
-	// Uses reports whether a pod of the node uses the ConfigMap or Secret
-	// (resource "configmaps" or "secrets").
+	// Uses reports whether a pod of the node uses the ConfigMap, Secret or
+	// ServiceAccount (resource "configmaps", "secrets" or "serviceaccounts").
 	Uses(ctx context.Context, node, resource, namespace, name string) (bool, error)
 }
 
-// Authorizer lets administrators (system:masters) do everything and nodes what
-// they must. Everybody who is known may read discovery, OpenAPI, version and
-// health. It is safe for concurrent use.
+// Authorizer lets administrators (system:masters) do everything, nodes what they
+// must, and everybody what the roles say that are bound to them. It is safe for
+// concurrent use.
 type Authorizer struct {
-	pods Pods
+	pods  Pods
+	rules *RBAC
 }
 
-// NewAuthorizer returns an Authorizer that asks pods what nodes may touch.
-func NewAuthorizer(pods Pods) *Authorizer { return &Authorizer{pods: pods} }
+// NewAuthorizer returns an Authorizer that asks pods what nodes may touch, and
+// rules (nil: there are none) what others may.
+func NewAuthorizer(pods Pods, rules *RBAC) *Authorizer { return &Authorizer{pods, rules} }
 
-// Authorize says whether the user may do it, and if not why.
+// Authorize says whether the user may do it, and why or why not.
 func (z *Authorizer) Authorize(ctx context.Context, a Attributes) (allowed bool, reason string, err error) {
 	if a.User.InGroup(api.GroupMasters) {
 		return true, "", nil
 	}
-	if a.Path != "" {
-		if a.User.InGroup(api.GroupAuthenticated) && a.Verb == "get" && isInformative(a.Path) {
-			return true, "", nil
-		}
-		return false, "", nil
-	}
-	node, ok := a.User.Node()
-	if !ok {
-		return false, "", nil
-	}
-	return z.node(ctx, node, a)
-}
-
-// isInformative says whether path is what Kubernetes' role system:discovery
-// lets everybody read.
-func isInformative(path string) bool {
-	path = strings.TrimSuffix(path, "/")
-	switch path {
-	case "", "/version", "/livez", "/readyz", "/healthz", "/api", "/apis", "/openapi":
-		return true
-	}
-	for _, prefix := range []string{"/api/", "/apis/", "/openapi/", "/livez/", "/readyz/", "/healthz/"} {
-		if strings.HasPrefix(path, prefix) {
-			return true
+	refusal := ""
+	if node, ok := a.User.Node(); ok && a.Path == "" {
+		if allowed, refusal, err = z.node(ctx, node, a); allowed || err != nil {
+			return allowed, "", err
 		}
 	}
-	return false
+	if z.rules == nil {
+		return false, refusal, nil
+	}
+	allowed, reason, err = z.rules.Allows(ctx, a)
+	if !allowed && refusal != "" {
+		reason = refusal
+	}
+	return allowed, reason, err
 }
 
 // node decides as Kubernetes' node authorizer does, only stricter: a node sees
@@ -81,6 +69,8 @@ func (z *Authorizer) node(ctx context.Context, node string, a Attributes) (bool,
 		return z.pod(ctx, node, a)
 	case a.Group == "" && (a.Resource == "configmaps" || a.Resource == "secrets"):
 		return z.content(ctx, node, a)
+	case a.Group == "" && a.Resource == "serviceaccounts":
+		return z.account(ctx, node, a)
 	case a.Group == "" && a.Resource == "events" && a.Subresource == "":
 		// About what an event may be is the NodeRestriction's.
 		return slices.Contains([]string{"create", "update", "patch"}, a.Verb), "a node may only write events", nil
@@ -127,6 +117,17 @@ func (z *Authorizer) pod(ctx context.Context, node string, a Attributes) (bool, 
 func (z *Authorizer) content(ctx context.Context, node string, a Attributes) (bool, string, error) {
 	const reason = "a node may read only the ConfigMaps and Secrets that its pods use, by name"
 	if a.Verb != "get" || a.Subresource != "" || a.Name == "" {
+		return false, reason, nil
+	}
+	used, err := z.pods.Uses(ctx, node, a.Resource, a.Namespace, a.Name)
+	return used, reason, err
+}
+
+// account lets a node read the service accounts of its pods and get tokens for
+// them. That a token is bound to such a pod is for who makes it to check.
+func (z *Authorizer) account(ctx context.Context, node string, a Attributes) (bool, string, error) {
+	const reason = "a node may use only the service accounts of its pods"
+	if a.Name == "" || (a.Verb != "get" || a.Subresource != "") && (a.Verb != "create" || a.Subresource != "token") {
 		return false, reason, nil
 	}
 	used, err := z.pods.Uses(ctx, node, a.Resource, a.Namespace, a.Name)

@@ -57,7 +57,7 @@ func nodeUser(name string) api.User {
 func TestAuthorizer(t *testing.T) {
 	f := &feed{}
 	f.put(pod("mine", "kitchen", usesSecret("mine")), pod("other", "attic", usesSecret("other")), pod("pending", "", usesSecret("pending")))
-	z := auth.NewAuthorizer(auth.NewPodIndex(f))
+	z := auth.NewAuthorizer(auth.NewPodIndex(f), auth.NewRBAC(defaultPolicy()))
 	kitchen, admin := nodeUser("kitchen"), api.User{Name: "a", Groups: []string{api.GroupMasters}}
 	someone := api.User{Name: "someone", Groups: []string{api.GroupAuthenticated}}
 	nobody := api.User{Name: api.UserAnonymous, Groups: []string{"system:unauthenticated"}}

@@ -5,8 +5,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 
@@ -29,22 +27,9 @@ type nodeRequest struct {
 // parseNodeRequest checks a certificate request (PEM, PKCS #10): signed by its
 // own key, a key that is strong enough, and the subject of a node.
 func parseNodeRequest(text string) (nodeRequest, error) {
-	block, rest := pem.Decode([]byte(text))
-	if block == nil || block.Type != "CERTIFICATE REQUEST" {
-		return nodeRequest{}, errors.New("csr: no CERTIFICATE REQUEST in PEM")
-	}
-	if len(rest) > 0 {
-		return nodeRequest{}, errors.New("csr: something follows the CERTIFICATE REQUEST")
-	}
-	csr, err := x509.ParseCertificateRequest(block.Bytes)
+	csr, err := parseRequest(text)
 	if err != nil {
-		return nodeRequest{}, fmt.Errorf("csr: %w", err)
-	}
-	if err := checkKey(csr.PublicKey); err != nil {
-		return nodeRequest{}, fmt.Errorf("csr: %w", err)
-	}
-	if err := csr.CheckSignature(); err != nil {
-		return nodeRequest{}, fmt.Errorf("csr: %w", err)
+		return nodeRequest{}, err
 	}
 	user := api.User{Name: csr.Subject.CommonName, Groups: csr.Subject.Organization}
 	name, ok := user.Node()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"bramble.dev/bramble/server/api"
@@ -19,8 +20,11 @@ import (
 // NodeObjects are the Node objects, as far as joining needs them.
 type NodeObjects interface {
 	NodeExists(ctx context.Context, name string) (bool, error)
-	// CreateNode makes a Node with this podCIDR; one that exists is left alone.
+	// CreateNode makes a Node with this podCIDR; of one that exists it only takes
+	// the mark of a revoked node.
 	CreateNode(ctx context.Context, name, podCIDR string) error
+	// MarkRevoked marks a Node, if there is one, as revoked at that time.
+	MarkRevoked(ctx context.Context, name string, at time.Time) error
 }
 
 // Cluster is what every node is told of its cluster.
@@ -37,8 +41,11 @@ type Enrolment struct {
 	Nodes         NodeObjects
 	Cluster       Cluster
 	Log           *slog.Logger
-	// OnReplaced is told that a node's name has another key from now on.
+	// OnReplaced is told that a node's name has another key from now on, or none:
+	// what is connected by the old one must end.
 	OnReplaced func(node string)
+	// NodeLife is how long a node's certificate is valid; 0: a year.
+	NodeLife time.Duration
 }
 
 // Join serves api.JoinPath: a certificate for a token. It needs no other
@@ -70,16 +77,17 @@ func (e *Enrolment) join(ctx context.Context, bearer string, in api.JoinRequest)
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("csr: it is for node %q, nodeName is %q", req.name, in.NodeName))
 	}
 	use := tokenUse{Node: req.name, Key: req.key}
-	if err := e.Tokens.check(bearer, use); err != nil {
+	made, err := e.Tokens.made(bearer, use)
+	if err != nil {
 		return nil, err
 	}
-	if err := e.Keys.mayClaim(req.name, req.key, e.gone(ctx)); err != nil {
+	if err := e.Keys.mayClaim(req.name, req.key, made, e.gone(ctx)); err != nil {
 		return nil, taken(req.name, err)
 	}
 	if err := e.Tokens.use(ctx, bearer, use); err != nil {
 		return nil, err
 	}
-	podCIDR, replaced, err := e.Keys.claim(ctx, req.name, req.key, e.gone(ctx))
+	podCIDR, replaced, err := e.Keys.claim(ctx, req.name, req.key, made, e.gone(ctx))
 	if err != nil {
 		return nil, taken(req.name, err)
 	}
@@ -103,7 +111,14 @@ func (e *Enrolment) gone(ctx context.Context) func(string) bool {
 }
 
 func taken(name string, err error) error {
+	nodes := schema.GroupResource{Resource: "nodes"}
 	switch {
+	case errors.Is(err, errKeyRevoked):
+		refusal := apierrors.NewConflict(nodes, name, fmt.Errorf("%w: join with another key", err))
+		refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: api.CauseKeyRevoked, Message: err.Error()}}
+		return refusal
+	case errors.Is(err, errOldToken):
+		return apierrors.NewConflict(nodes, name, fmt.Errorf("%w; %s", err, wayOut))
 	case errors.Is(err, errNameTaken), errors.Is(err, errRevoked):
 		return apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, name, fmt.Errorf(
 			"%w; join under another name (bramble-agent join --node-name NAME), or, if the old board is gone or was set up anew, "+
@@ -154,7 +169,7 @@ func (e *Enrolment) renew(ctx context.Context, id identity, in api.RenewRequest)
 func (e *Enrolment) answer(node, podCIDR string, public crypto.PublicKey) (*api.JoinResponse, error) {
 	now := e.Clock.Now()
 	user := api.User{Name: api.NodeUserPrefix + node, Groups: []string{api.GroupNodes}}
-	cert, err := e.CA.ClientCertificate(user, public, now.Add(nodeLife))
+	cert, err := e.CA.ClientCertificate(user, public, now.Add(e.nodeLife()))
 	if err != nil {
 		return nil, err
 	}
@@ -182,4 +197,11 @@ func (e *Enrolment) CreateToken(w http.ResponseWriter, r *http.Request) {
 		}
 		return &api.TokenResponse{Token: text, Expires: expires.Format(time.RFC3339)}, http.StatusCreated, nil
 	})
+}
+
+func (e *Enrolment) nodeLife() time.Duration {
+	if e.NodeLife > 0 {
+		return e.NodeLife
+	}
+	return nodeLife
 }

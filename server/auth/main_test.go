@@ -76,6 +76,8 @@ func (m *memory) DeleteRecord(_ context.Context, kind string, r auth.Record) err
 type nodes struct {
 	mu  sync.Mutex
 	all map[string]string
+
+	revoked []string
 }
 
 func (n *nodes) NodeExists(_ context.Context, name string) (bool, error) {
@@ -89,6 +91,13 @@ func (n *nodes) CreateNode(_ context.Context, name, podCIDR string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.all[name] = podCIDR
+	return nil
+}
+
+func (n *nodes) MarkRevoked(_ context.Context, name string, _ time.Time) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.revoked = append(n.revoked, name)
 	return nil
 }
 
@@ -149,9 +158,11 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 
 func request(t *testing.T, name, group string, key crypto.Signer) string {
 	t.Helper()
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
-		Subject: pkix.Name{CommonName: name, Organization: []string{group}},
-	}, key)
+	subject := pkix.Name{CommonName: name}
+	if group != "" {
+		subject.Organization = []string{group}
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, key)
 	if err != nil {
 		t.Fatal(err)
 	}

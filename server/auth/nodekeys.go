@@ -5,14 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
+	"time"
 )
 
 // Errors of node keys that callers decide on.
 var (
 	errNameTaken = errors.New("the name belongs to a node with another key")
 	errRevoked   = errors.New("the node was revoked")
-	errNoCIDR    = errors.New("all pod address ranges are given out")
+	// What keeps a revoked name from being taken again.
+	errKeyRevoked = errors.New("this key was revoked")
+	errOldToken   = errors.New("the node was revoked after this token was made")
+	errNoCIDR     = errors.New("all pod address ranges are given out")
 )
 
 // nodeRecord is what the server knows for good of a node that joined.
@@ -20,6 +25,11 @@ type nodeRecord struct {
 	Key     string `json:"key,omitempty"` // SHA-256 of its SubjectPublicKeyInfo, hex; "": any that our CA signed
 	PodCIDR string `json:"podCIDR"`       // its pods' addresses
 	Revoked bool   `json:"revoked,omitempty"`
+	// RevokedAt is the server's Clock: a token that is older lets nobody take the
+	// name again.
+	RevokedAt time.Time `json:"revokedAt,omitzero"`
+	// RevokedKeys are never believed again, whatever becomes of the name.
+	RevokedKeys []string `json:"revokedKeys,omitempty"`
 }
 
 // NodeKeys knows which key and which pod addresses belong to which node's name.
@@ -66,9 +76,19 @@ func (k *NodeKeys) check(node, key string) error {
 	return k.nodes[node].admits(key)
 }
 
+// Admits says whether a node may still act, by whatever key it has shown.
+func (k *NodeKeys) Admits(node string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.nodes[node].Revoked {
+		return errRevoked
+	}
+	return nil
+}
+
 func (n nodeEntry) admits(key string) error {
 	switch {
-	case n.Revoked:
+	case n.Revoked || slices.Contains(n.RevokedKeys, key):
 		return errRevoked
 	case n.Key != "" && n.Key != key:
 		return errNameTaken
@@ -76,12 +96,26 @@ func (n nodeEntry) admits(key string) error {
 	return nil
 }
 
-// claim gives name to key, and returns its pod addresses. A name that another
-// key has is taken over only if gone says that its Node no longer exists.
-func (k *NodeKeys) claim(ctx context.Context, name, key string, gone func(name string) bool) (podCIDR string, replaced bool, err error) {
+// revoke ends a node: its key, and every certificate of its name, is not believed
+// from now on. It is so for a name without a record too.
+func (k *NodeKeys) revoke(ctx context.Context, name string, now time.Time) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	n, err := k.claimable(name, key, gone)
+	n := k.nodes[name]
+	if n.Key != "" && !slices.Contains(n.RevokedKeys, n.Key) {
+		n.RevokedKeys = append(slices.Clone(n.RevokedKeys), n.Key)
+	}
+	n.Key, n.Revoked, n.RevokedAt = "", true, now
+	return k.put(ctx, name, n)
+}
+
+// claim gives name to key, and returns its pod addresses. A name that another
+// key has is taken over only if gone says that its Node no longer exists; one
+// that was revoked, by another key and a token that was made after that.
+func (k *NodeKeys) claim(ctx context.Context, name, key string, made time.Time, gone func(name string) bool) (podCIDR string, replaced bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n, err := k.claimable(name, key, made, gone)
 	if err != nil {
 		return "", false, err
 	}
@@ -99,20 +133,22 @@ func (k *NodeKeys) claim(ctx context.Context, name, key string, gone func(name s
 }
 
 // mayClaim says whether claim would let key have name.
-func (k *NodeKeys) mayClaim(name, key string, gone func(string) bool) error {
+func (k *NodeKeys) mayClaim(name, key string, made time.Time, gone func(string) bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, err := k.claimable(name, key, gone)
+	_, err := k.claimable(name, key, made, gone)
 	return err
 }
 
-func (k *NodeKeys) claimable(name, key string, gone func(string) bool) (nodeEntry, error) {
+func (k *NodeKeys) claimable(name, key string, made time.Time, gone func(string) bool) (nodeEntry, error) {
 	n := k.nodes[name]
-	if n.Key == key && !n.Revoked || gone(name) {
+	switch {
+	case slices.Contains(n.RevokedKeys, key):
+		return n, errKeyRevoked
+	case n.Revoked && !made.After(n.RevokedAt):
+		return n, errOldToken
+	case n.Revoked, n.Key == key, gone(name):
 		return n, nil
-	}
-	if n.Revoked {
-		return n, errRevoked
 	}
 	return n, errNameTaken
 }
@@ -145,8 +181,12 @@ func (k *NodeKeys) allot(ctx context.Context, gone func(string) bool) (string, e
 		}
 	}
 	for cidr, name := range used {
-		if !gone(name) {
+		if cidr == "" || !gone(name) {
 			continue
+		}
+		if n := k.nodes[name]; n.Revoked || len(n.RevokedKeys) > 0 { // never forgotten
+			n.PodCIDR = ""
+			return cidr, k.put(ctx, name, n)
 		}
 		if err := k.records.DeleteRecord(ctx, recordNodes, Record{Name: name, Rev: k.nodes[name].rev}); err != nil {
 			return "", fmt.Errorf("cannot forget node %s: %w", name, err)

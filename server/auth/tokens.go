@@ -148,6 +148,12 @@ func (t *Tokens) check(bearer string, use tokenUse) error {
 	return err
 }
 
+// made is when the token was made, by the server's Clock.
+func (t *Tokens) made(bearer string, use tokenUse) (time.Time, error) {
+	entry, _, err := t.find(bearer, use)
+	return entry.Created, err
+}
+
 // use takes one use from the token. The same node with the same key may repeat
 // its use, for an answer that was lost on the way.
 func (t *Tokens) use(ctx context.Context, bearer string, use tokenUse) error {

@@ -4,15 +4,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// content names a ConfigMap or Secret.
+// content names a ConfigMap, Secret or ServiceAccount.
 type content struct{ resource, namespace, name string }
 
 // usedBy lists the ConfigMaps and Secrets that a pod uses: by volumes, by
-// projected volumes, by its containers' environment and to pull its images.
+// projected volumes, by its containers' environment and to pull its images; and
+// its ServiceAccount.
 func usedBy(pod *corev1.Pod) []content {
 	var used []content
 	configMap := func(name string) { used = append(used, content{"configmaps", pod.Namespace, name}) }
 	secret := func(name string) { used = append(used, content{"secrets", pod.Namespace, name}) }
+	if account := pod.Spec.ServiceAccountName; account != "" {
+		used = append(used, content{"serviceaccounts", pod.Namespace, account})
+	}
 	for _, s := range pod.Spec.ImagePullSecrets {
 		secret(s.Name)
 	}

@@ -94,6 +94,11 @@ func (c *Client) restClient(scheme *runtime.Scheme, path string, gv schema.Group
 // Epoch is that of the last response, or empty before the first.
 func (c *Client) Epoch() string { return c.epoch.last() }
 
+// ServerTime is the server's time now, by its last response and the monotonic
+// clock: no step of this machine's clock moves it. It is false before the first
+// response.
+func (c *Client) ServerTime() (time.Time, bool) { return c.epoch.now() }
+
 // Close drops idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 

@@ -4,11 +4,13 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"bramble.dev/bramble/server/api"
 )
 
-// epochKeeper reads the database's epoch from each response. It also says who
+// epochKeeper reads the database's epoch and the server's time from each response.
+// It also says who
 // asks, which client-go leaves to the transport.
 type epochKeeper struct {
 	next     http.RoundTripper
@@ -17,7 +19,9 @@ type epochKeeper struct {
 
 	mu      sync.Mutex // protects what follows
 	epoch   string
-	follows string // as the header has it
+	follows string    // as the header has it
+	said    time.Time // the server's time in the last response that had one
+	at      time.Time // when that was here
 }
 
 // RoundTrip follows http.RoundTripper.
@@ -29,6 +33,9 @@ func (k *epochKeeper) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := k.next.RoundTrip(r)
 	if err == nil {
 		k.see(resp.Header.Get(api.HeaderEpoch), resp.Header.Get(api.HeaderFollows))
+		if said, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+			k.hear(said)
+		}
 	}
 	return resp, err
 }
@@ -49,4 +56,20 @@ func (k *epochKeeper) last() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.epoch
+}
+
+func (k *epochKeeper) hear(said time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.said, k.at = said, time.Now()
+}
+
+// now is the server's time, carried on by the monotonic clock.
+func (k *epochKeeper) now() (time.Time, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.at.IsZero() {
+		return time.Time{}, false
+	}
+	return k.said.Add(time.Since(k.at)), true
 }

@@ -16,15 +16,18 @@ import (
 type Deps struct {
 	// Placement says why a pod is where it is. Its errors are StatusErrors.
 	Placement func(ctx context.Context, namespace, name string) (*api.Placement, error)
+	// Reviews answers the kinds of authorization.k8s.io and authentication.k8s.io.
+	Reviews Reviews
 }
 
 // All returns every kind that is served. The result is the caller's.
 func All(d Deps) []*objects.Kind {
-	return []*objects.Kind{
-		namespace(), node(), pod(), configMap(), secret(), event(),
+	return append([]*objects.Kind{
+		namespace(), node(), pod(), configMap(), secret(), event(), serviceAccount(d),
 		lease(), priorityClass(),
+		role(), clusterRole(), roleBinding(), clusterRoleBinding(),
 		nodeHardware(), placement(d),
-	}
+	}, reviews(d)...)
 }
 
 // The functions below turn those of package admission, which take their own

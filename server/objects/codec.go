@@ -104,7 +104,7 @@ func clone(obj Object) Object { return obj.DeepCopyObject().(Object) }
 // checkEncoding makes sure that the kind's objects have their revision where
 // it is looked for.
 func checkEncoding(k *Kind) error {
-	if k.Read != nil {
+	if !k.IsStored() {
 		return nil
 	}
 	e, err := encode(k, k.New())

@@ -48,7 +48,17 @@ type Kind struct {
 
 	// Read serves a kind that is not stored but computed (verb get only).
 	Read func(ctx context.Context, namespace, name string) (Object, error)
+	// Answer serves a kind that is not stored but answered (verb create only):
+	// it gets what was sent and returns what is sent back. Its errors are
+	// StatusErrors.
+	Answer func(ctx context.Context, namespace string, obj Object) (Object, error)
+	// AlsoVersions are older versions by which an answered kind of the same
+	// shape is asked for too; discovery does not name them.
+	AlsoVersions []string
 }
+
+// IsStored reports whether objects of the kind are kept at all.
+func (k *Kind) IsStored() bool { return k.Read == nil && k.Answer == nil }
 
 // Strategy is what a kind does on its way into the store. Any function may be
 // nil. All are pure: they touch only their arguments, and Default may be called
@@ -78,6 +88,10 @@ type Subresource struct {
 	// what the subresource owns. nil: obj is taken as it is (bindings).
 	Update   func(obj, old Object)
 	Validate func(obj, old Object) field.ErrorList
+	// New and Answer serve a create that stores nothing (tokens): Answer gets
+	// what was sent, which New made, and returns what is sent back.
+	New    func() Object
+	Answer func(ctx context.Context, namespace, name string, obj Object) (Object, error)
 }
 
 // Resource is the group and plural, as in "pods" or "leases.coordination.k8s.io".

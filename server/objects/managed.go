@@ -21,6 +21,9 @@ type managerKey struct {
 }
 
 func (r *Registry) addManagers(k *Kind) error {
+	if !k.IsStored() {
+		return nil
+	}
 	subs := []string{""}
 	hasStatus := false
 	for _, sub := range k.Subresources {

@@ -101,7 +101,7 @@ func (r *Registry) EmptyNamespace(ctx context.Context, namespace string) (left i
 
 func (r *Registry) deleteAll(ctx context.Context, namespace string) (left int, err error) {
 	for _, k := range r.kinds {
-		if !k.Namespaced || k.Read != nil {
+		if !k.Namespaced || !k.IsStored() {
 			continue
 		}
 		entries, _, err := r.store.List(k.Resource(), namespace, 0)

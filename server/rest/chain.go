@@ -23,7 +23,7 @@ import (
 func (s *server) chain(h http.Handler) http.Handler {
 	h = s.authorize(h)
 	h = s.fairness(h)
-	h = slot(h, orElse(s.cfg.Slots.Impersonation, s.refuseImpersonation))
+	h = slot(h, orElse(s.cfg.Slots.Impersonation, s.impersonate))
 	h = slot(h, s.cfg.Slots.Audit)
 	h = s.authenticate(h)
 	h = hurry(h)
@@ -74,6 +74,7 @@ func (s *server) identify(next http.Handler) http.Handler {
 		if follows := s.cfg.Follows(); len(follows) > 0 {
 			w.Header().Set(api.HeaderFollows, strings.Join(follows, ","))
 		}
+		w.Header().Set("Date", s.cfg.ServerTime().UTC().Format(http.TimeFormat))
 		r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
 		s.metrics.observe(next, w, r)
 	})
@@ -115,7 +116,8 @@ func (s *server) isPublic(path string) bool {
 	return ok && route.Public
 }
 
-// authenticate puts the request's user into its context.
+// authenticate puts the request's user into its context: system:anonymous for one
+// without credentials.
 func (s *server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, ok, err := s.cfg.Authenticator.Authenticate(r)
@@ -124,8 +126,8 @@ func (s *server) authenticate(next http.Handler) http.Handler {
 		}
 		switch {
 		case err == nil && ok:
-		case s.isPublic(r.URL.Path):
-			user = api.User{Name: api.UserAnonymous, Groups: []string{"system:unauthenticated"}}
+		case err == nil || s.isPublic(r.URL.Path):
+			user = api.User{Name: api.UserAnonymous, Groups: []string{api.GroupUnauthenticated}}
 		case apierrors.IsUnauthorized(err):
 			s.writeError(w, r, err) // it says what is wrong with the credentials
 			return
@@ -137,17 +139,18 @@ func (s *server) authenticate(next http.Handler) http.Handler {
 	})
 }
 
-// refuseImpersonation stands in for impersonation: who wants to try out
-// another's rights must not be served with their own. What every user may read
-// passes: clients ask for it first, and would hide this answer.
-func (s *server) refuseImpersonation(next http.Handler) http.Handler {
+// impersonate serves requests as whom their headers name, if their user may be
+// that user (kubectl's --as).
+func (s *server) impersonate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for name := range r.Header {
-			if strings.HasPrefix(name, "Impersonate-") && (infoFrom(r.Context()).IsResource || r.URL.Path == "/metrics") {
-				s.writeError(w, r, apierrors.NewForbidden(schema.GroupResource{Resource: "users"}, r.Header.Get(name),
-					errors.New("impersonation (--as, --as-group) is not supported yet: use that user's own credentials")))
-				return
-			}
+		user, _ := api.UserFrom(r.Context())
+		as, asked, err := auth.Impersonate(r.Context(), s.cfg.Authorizer, user, r.Header)
+		if err != nil {
+			s.writeError(w, r, err)
+			return
+		}
+		if asked {
+			r = r.WithContext(api.WithUser(r.Context(), as))
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -158,6 +161,9 @@ func (s *server) authorize(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.isPublic(r.URL.Path) {
 			if err := s.allowed(r); err != nil {
+				if user, _ := api.UserFrom(r.Context()); user.Name == api.UserAnonymous && r.Header.Get("Impersonate-User") == "" {
+					err = apierrors.NewUnauthorized("Unauthorized") // credentials would help
+				}
 				s.writeError(w, r, err)
 				return
 			}

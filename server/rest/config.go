@@ -20,8 +20,8 @@ type Authenticator interface {
 	Authenticate(*http.Request) (api.User, bool, error)
 }
 
-// Authorizer says whether a user may do what Attributes describe. The reason is
-// shown to the client when it is not allowed.
+// Authorizer says whether a user may do what Attributes describe, and why. The
+// reason is shown to the client when it is not allowed.
 type Authorizer interface {
 	Authorize(ctx context.Context, a auth.Attributes) (allowed bool, reason string, err error)
 }
@@ -51,7 +51,7 @@ type Route struct {
 // (api.UserFrom).
 type Middleware func(http.Handler) http.Handler
 
-// Slots are the places in the chain for what is not built yet; nil: empty.
+// Slots are places in the chain; nil: empty, and for Impersonation rest's own.
 type Slots struct {
 	Audit, Impersonation Middleware
 }
@@ -74,6 +74,7 @@ type Config struct {
 	Log           *slog.Logger
 
 	Now          func() time.Time     // nil: time.Now
+	ServerTime   func() time.Time     // the time that answers carry as their Date, which nodes trust; nil: Now
 	WatchTimeout func() time.Duration // for watches that name none; nil: 30 to 60 minutes
 }
 
@@ -86,6 +87,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Follows == nil {
 		c.Follows = func() []string { return nil }
+	}
+	if c.ServerTime == nil {
+		c.ServerTime = c.Now
 	}
 	if c.WatchTimeout == nil {
 		c.WatchTimeout = randomWatchTimeout

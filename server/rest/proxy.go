@@ -57,6 +57,7 @@ func (s *server) proxy(w http.ResponseWriter, r *request) error {
 			s.writeError(w, req, podUnreachable(pod, address, err))
 		},
 	}
+	w.Header().Del("Date") // the pod's own is sent
 	proxy.ServeHTTP(w, r.Request)
 	return nil
 }

@@ -131,7 +131,7 @@ func (users) Authenticate(r *http.Request) (api.User, bool, error) {
 }
 
 func (users) Authorize(_ context.Context, a auth.Attributes) (bool, string, error) {
-	return a.User.Name != "nobody", "", nil
+	return a.User.Name != "nobody" && a.User.Name != api.UserAnonymous, "", nil
 }
 
 // fixture is a real server: SQLite, registry and HTTP.

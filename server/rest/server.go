@@ -107,7 +107,7 @@ type request struct {
 // serveResource finds kind, subresource and verb.
 func (s *server) serveResource(w http.ResponseWriter, r *http.Request, in info) error {
 	kind, ok := s.cfg.Registry.Kind(in.Group, in.Resource)
-	if !ok || kind.Version != in.Version {
+	if !ok || kind.Version != in.Version && !slices.Contains(kind.AlsoVersions, in.Version) {
 		return notFound(in)
 	}
 	if kind.Plural == "namespaces" && kind.Group == "" {
@@ -122,6 +122,9 @@ func (s *server) serveResource(w http.ResponseWriter, r *http.Request, in info) 
 	}
 	if !serves(kind, in.Verb) || !req.fits() {
 		return req.notSupported()
+	}
+	if kind.Answer != nil {
+		return s.review(w, req)
 	}
 	switch in.Verb {
 	case "get":
@@ -177,6 +180,8 @@ func (s *server) serveSubresource(w http.ResponseWriter, req *request) error {
 		return s.log(w, req)
 	case req.kind.Resource() == "pods" && req.sub.Name == "proxy":
 		return s.proxy(w, req)
+	case req.sub.Answer != nil:
+		return s.answerSubresource(w, req)
 	case req.Verb == "get":
 		return s.get(w, req)
 	case req.Verb == "update":
@@ -194,6 +199,8 @@ func verbsOf(k *objects.Kind) []string {
 	switch {
 	case k.Read != nil:
 		return []string{"get"}
+	case k.Answer != nil:
+		return []string{"create"}
 	case k.Verbs != nil:
 		return k.Verbs
 	}

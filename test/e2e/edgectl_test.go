@@ -22,10 +22,14 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"token create --uses 5000", "may have 1 to 1000 uses|hint: see --help"},
 		{"token create --server-address board", `"board" is not HOST:PORT|hint: give host and port`},
 		{"token create --kubeconfig /nonexistent", "hint: name a kubeconfig that exists"},
-		{"get pods --as bob", "impersonation (--as, --as-group) is not supported yet"},
+		{"get pods --as bob", `User "bob" cannot list resource "pods"`},
+		{"user create system:x", "one of Kubernetes' own names|hint: choose another name"},
+		{"user create ann --role nosuch", `neither a Role "nosuch" in namespace default nor such a ClusterRole|hint: see the roles`},
+		{"user create ann --role a --cluster-role b", "exclude one another|hint: give one"},
+		{"user create ann --for 1m", "--for 1m0s is not served|hint: give 10m"},
+		{"user create ann --group system:nodes", "reserved|hint: see --help"},
+		{"node revoke nosuch", `nodes "nosuch" not found|hint: see the nodes there are`},
 		{"delete namespace default", "this namespace may not be deleted"},
-		{"auth can-i get pods", "Bramble does not serve selfsubjectaccessreviews.authorization.k8s.io"},
-		{"create token default", "Bramble does not serve serviceaccounts/token"},
 		{"create deployment web --image=web", "Bramble does not serve deployments.apps"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
@@ -47,7 +51,7 @@ func TestCompletion(t *testing.T) {
 	s := cluster.StartServer(t)
 	s.Must("run", "web", "--image=web")
 	for _, test := range []struct{ args, want string }{
-		{"why|pod|w", "web"}, {"why|", "pod"}, {"to", "token"}, {"token|create|--us", "--uses"}, {"get|po", "pods"},
+		{"why|pod|w", "web"}, {"why|", "pod"}, {"to", "token"}, {"us", "user"}, {"node|", "revoke"}, {"token|create|--us", "--uses"}, {"get|po", "pods"},
 	} {
 		out := s.Must(append([]string{"__complete"}, strings.Split(test.args, "|")...)...)
 		if !strings.Contains("\n"+out, "\n"+test.want) {

@@ -102,4 +102,3 @@ func containers(t *testing.T, n *cluster.Node) int {
 	}
 	return len(strings.Fields(out))
 }
-

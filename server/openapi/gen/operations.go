@@ -46,7 +46,9 @@ func operationsOf(gv schema.GroupVersion) map[string][]operation {
 				query: writeQuery(), body: r.typeName, answer: r.typeName, consumes: anyBody(), code: http.StatusCreated,
 			})
 		}
-		all[collection+"/{name}"] = itemOperations(r, "")
+		if strings.Contains(r.verbs, "r") {
+			all[collection+"/{name}"] = itemOperations(r, "")
+		}
 		if r.status {
 			all[collection+"/{name}/status"] = itemOperations(r, "Status")
 		}

@@ -18,18 +18,24 @@ type resource struct {
 }
 
 const (
-	core         = "k8s.io/api/core/v1."
-	coordination = "k8s.io/api/coordination/v1."
-	scheduling   = "k8s.io/api/scheduling/v1."
-	meta         = "k8s.io/apimachinery/pkg/apis/meta/v1."
-	ours         = "bramble.dev/bramble/server/api."
+	core           = "k8s.io/api/core/v1."
+	coordination   = "k8s.io/api/coordination/v1."
+	authentication = "k8s.io/api/authentication/v1."
+	authorization  = "k8s.io/api/authorization/v1."
+	rbac           = "k8s.io/api/rbac/v1."
+	scheduling     = "k8s.io/api/scheduling/v1."
+	meta           = "k8s.io/apimachinery/pkg/apis/meta/v1."
+	ours           = "bramble.dev/bramble/server/api."
 )
 
 var (
-	coreV1         = schema.GroupVersion{Version: "v1"}
-	coordinationV1 = schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
-	schedulingV1   = schema.GroupVersion{Group: "scheduling.k8s.io", Version: "v1"}
-	edgeV1alpha1   = schema.GroupVersion{Group: "edge.bramble.dev", Version: "v1alpha1"}
+	coreV1           = schema.GroupVersion{Version: "v1"}
+	coordinationV1   = schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
+	authenticationV1 = schema.GroupVersion{Group: "authentication.k8s.io", Version: "v1"}
+	authorizationV1  = schema.GroupVersion{Group: "authorization.k8s.io", Version: "v1"}
+	schedulingV1     = schema.GroupVersion{Group: "scheduling.k8s.io", Version: "v1"}
+	rbacV1           = schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
+	edgeV1alpha1     = schema.GroupVersion{Group: "edge.bramble.dev", Version: "v1alpha1"}
 )
 
 var resources = []resource{
@@ -39,7 +45,18 @@ var resources = []resource{
 	{coreV1.WithKind("Node"), core + "Node", "nodes", false, "lcrupd", true},
 	{coreV1.WithKind("Pod"), core + "Pod", "pods", true, "lcrupd", true},
 	{coreV1.WithKind("Secret"), core + "Secret", "secrets", true, "lcrupd", false},
+	{coreV1.WithKind("ServiceAccount"), core + "ServiceAccount", "serviceaccounts", true, "lcrupd", false},
+	{authenticationV1.WithKind("SelfSubjectReview"), authentication + "SelfSubjectReview", "selfsubjectreviews", false, "c", false},
+	{authenticationV1.WithKind("TokenReview"), authentication + "TokenReview", "tokenreviews", false, "c", false},
+	{authorizationV1.WithKind("LocalSubjectAccessReview"), authorization + "LocalSubjectAccessReview", "localsubjectaccessreviews", true, "c", false},
+	{authorizationV1.WithKind("SelfSubjectAccessReview"), authorization + "SelfSubjectAccessReview", "selfsubjectaccessreviews", false, "c", false},
+	{authorizationV1.WithKind("SelfSubjectRulesReview"), authorization + "SelfSubjectRulesReview", "selfsubjectrulesreviews", false, "c", false},
+	{authorizationV1.WithKind("SubjectAccessReview"), authorization + "SubjectAccessReview", "subjectaccessreviews", false, "c", false},
 	{coordinationV1.WithKind("Lease"), coordination + "Lease", "leases", true, "lcrupd", false},
+	{rbacV1.WithKind("ClusterRole"), rbac + "ClusterRole", "clusterroles", false, "lcrupd", false},
+	{rbacV1.WithKind("ClusterRoleBinding"), rbac + "ClusterRoleBinding", "clusterrolebindings", false, "lcrupd", false},
+	{rbacV1.WithKind("Role"), rbac + "Role", "roles", true, "lcrupd", false},
+	{rbacV1.WithKind("RoleBinding"), rbac + "RoleBinding", "rolebindings", true, "lcrupd", false},
 	{schedulingV1.WithKind("PriorityClass"), scheduling + "PriorityClass", "priorityclasses", false, "lcrupd", false},
 	{edgeV1alpha1.WithKind("NodeHardware"), ours + "NodeHardware", "nodehardwares", false, "lcrupd", true},
 	{edgeV1alpha1.WithKind("Placement"), ours + "Placement", "placements", true, "r", false},
