@@ -92,18 +92,38 @@ func refuseEmptied(dir string) error {
 	if err != nil || info.Size() > 0 {
 		return nil // missing is a new beginning, and the rest is the store's to say
 	}
-	if _, err := os.Stat(filepath.Join(dir, "pki", "ca.crt")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, pkiDir, "ca.crt")); err != nil {
 		return nil // the first start did not come far
 	}
 	return fmt.Errorf("cannot use the database %s: the file is empty though this cluster was in use: put a backup in its place and start again; "+
 		"to begin with an empty cluster instead, move the file out of that directory", path)
 }
 
+// refuseStranger returns an error when the authority is missing though the
+// database was in use: a new one would be a stranger to all its nodes and users.
+func (p *parts) refuseStranger() error {
+	pki := filepath.Join(p.cfg.DataDir, pkiDir)
+	for _, name := range []string{"ca.crt", "ca.key"} {
+		if _, err := os.Stat(filepath.Join(pki, name)); !errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+	}
+	namespaces, _, err := p.store.List("namespaces", "", 0) // made after the authority, at the first start
+	if err != nil || len(namespaces) == 0 {
+		return err
+	}
+	return fmt.Errorf("cannot use the database in %s: the cluster's authority, %s, is gone: put it back from a backup (bramble-server restore) and start again; "+
+		"to begin with an empty cluster instead, which all nodes have to join again, move %s out of that directory", p.cfg.DataDir, pki, store.FileName)
+}
+
 func (p *parts) close() error { return p.store.Close() }
 
 // openAuthority opens or makes the authority and what it certifies here.
 func (p *parts) openAuthority(address string) (err error) {
-	if p.authority, err = auth.OpenAuthority(filepath.Join(p.cfg.DataDir, "pki"), p.cfg.BuildDate); err != nil {
+	if err := p.refuseStranger(); err != nil {
+		return err
+	}
+	if p.authority, err = auth.OpenAuthority(filepath.Join(p.cfg.DataDir, pkiDir), p.cfg.BuildDate); err != nil {
 		return err
 	}
 	_, port, err := net.SplitHostPort(address)

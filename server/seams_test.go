@@ -144,6 +144,29 @@ func TestEmptiedDatabase(t *testing.T) {
 	start(t, fresh, nil) // killed in its first moments
 }
 
+// A database whose authority is gone is not served under a new one.
+func TestLostAuthority(t *testing.T) {
+	dir := t.TempDir()
+	r := start(t, dir, nil)
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "pki")); err != nil {
+		t.Fatal(err)
+	}
+	cfg := server.DefaultConfig()
+	cfg.DataDir, cfg.Listen = dir, "127.0.0.1:0"
+	s, err := server.New(cfg, nil, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := s.Run(ctx); err == nil || !strings.Contains(err.Error(), "bramble-server restore") {
+		t.Errorf("it served: %v", err)
+	}
+}
+
 // Quantities that take for ever to compare are refused wherever they come in.
 func TestMonstrousQuantities(t *testing.T) {
 	r := start(t, t.TempDir(), nil)

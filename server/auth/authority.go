@@ -54,7 +54,7 @@ func OpenAuthority(dir string, buildDate time.Time) (*Authority, error) {
 	}
 	a, err := parseAuthority(certText, keyText)
 	if err != nil {
-		return nil, fmt.Errorf("cannot use the CA in %s: %w", dir, err)
+		return nil, fmt.Errorf("cannot use the CA in %s (restore both files from a backup): %w", dir, err)
 	}
 	return a, nil
 }
