@@ -96,6 +96,7 @@ func TestAPodMakesRoomForAMoreImportantOne(t *testing.T) {
 		c.put(node("a", "cpu=3 memory=4Gi pods=10"))
 		c.put(pod("middle", "cpu=2", priority(5)), pod("little", "cpu=500m"))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		expect(t, c) // the room is kept beside those that leave
 		if len(c.evicted) != 1 {
 			t.Errorf("ended: %q", c.evicted)
@@ -104,6 +105,7 @@ func TestAPodMakesRoomForAMoreImportantOne(t *testing.T) {
 		why("high", "waits for a, which less important pods are leaving")
 		c.remove("low")
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		expect(t, c, "high a", "little a")
 		why("middle", "0/1 nodes fit: 1 had not enough CPU")
 	})
@@ -118,6 +120,7 @@ func TestRoomIsKept(t *testing.T) {
 		c.put(node("a", "cpu=2 memory=4Gi pods=10"), pod("high", "cpu=2", priority(9), nominated, spec("nodeSelector: {disk: ssd}")), pod("low", "cpu=1"))
 		c.synced()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		expect(t, c, "low a") // no room can be made: not on this node
 		if c.pods["high"].Status.NominatedNodeName != "" {
 			t.Error("the nomination stays though it is in vain")
@@ -130,6 +133,7 @@ func TestRoomIsKept(t *testing.T) {
 		synctest.Wait()
 		c.put(pod("higher", "cpu=2", priority(10)))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if c.pods["higher"].Status.NominatedNodeName != "a" {
 			t.Errorf("the more important pod does not get the room: %q", c.said)
 		}
@@ -151,6 +155,7 @@ func TestEvictionFails(t *testing.T) {
 		c.put(node("a", "cpu=2 memory=4Gi pods=10"), pod("low", "cpu=2", on("a")), pod("high", "cpu=2", priority(9)))
 		c.synced()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if !slices.Equal(c.evicted, []string{"low"}) || c.evictions != 3 {
 			t.Errorf("ended: %q after %d tries", c.evicted, c.evictions)
 		}
@@ -162,6 +167,7 @@ func TestGatesKeepAPodWaiting(t *testing.T) {
 		c.put(node("a", big), pod("p", "", spec("schedulingGates: [{name: quota}, {name: b}]")))
 		c.synced()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		expect(t, c)
 		if len(c.said) > 0 || len(c.events) > 0 {
 			t.Errorf("a gated pod is talked of: %q %q", c.said, c.events)
@@ -199,6 +205,7 @@ func TestNeighboursWakeAPod(t *testing.T) {
 				c.put(append(tt.there, node("a", big, nodeLabels("zone=z")), pod("p", "", tt.pod))...)
 				c.synced()
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				expect(t, c)
 				tt.help(c)
 				expect(t, c, "p a")

@@ -22,7 +22,15 @@ type Node struct {
 // agent and returns when the node is Ready.
 func (s *Server) StartNode(t testing.TB, name string) *Node {
 	t.Helper()
+	return s.StartNodeOn(t, name, "")
+}
+
+// StartNodeOn is StartNode in a network namespace, by its path; "" is the
+// machine's own.
+func (s *Server) StartNodeOn(t testing.TB, name, netns string) *Node {
+	t.Helper()
 	n := &Node{User: ForTest(t), Name: name, bin: s.bin, t: t}
+	n.Netns = netns
 	if err := n.LoadImage(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +56,7 @@ func (n *Node) StateDir() string { return filepath.Join(n.Home, "agent") }
 // Join runs `bramble-agent join` as the node's user.
 func (n *Node) Join(s *Server, token string) (string, error) {
 	return run(n.Command(n.t.Context(), filepath.Join(n.bin, "bramble-agent"), "join",
-		"--state-dir", n.StateDir(), "--server", s.Address, "--node-name", n.Name, token))
+		"--state-dir", n.StateDir(), "--server", s.NodeAddress, "--node-name", n.Name, token))
 }
 
 // Start starts the agent, first or again.

@@ -24,9 +24,12 @@ type Server struct {
 	Address    string // 127.0.0.1:PORT
 	Dir        string // its data
 	Kubeconfig string // the administrator's
-	bin        string
-	flags      []string
-	t          testing.TB
+	// NodeAddress is where nodes reach it: Address, or on the switch of Hosts.
+	NodeAddress string
+	bin         string
+	flags       []string
+	sockets     []*os.File // given to it as a service manager does; none: it listens itself
+	t           testing.TB
 }
 
 // StartServer starts a server on a free port of 127.0.0.1 and returns when it
@@ -38,6 +41,30 @@ func StartServer(t testing.TB, flags ...string) *Server {
 		Address: freeAddress(t), Dir: dir, Kubeconfig: filepath.Join(dir, "admin.kubeconfig"),
 		bin: Programs(t), flags: flags, t: t,
 	}
+	s.NodeAddress = s.Address
+	s.Start()
+	return s
+}
+
+// StartServerOn is StartServer for a server that listens on the hosts' switch
+// too: its nodes are started by StartNodeOn.
+func StartServerOn(t testing.TB, hosts *Hosts, flags ...string) *Server {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "server")
+	s := &Server{
+		Address: freeAddress(t), NodeAddress: gateway + ":6443", Dir: dir, Kubeconfig: filepath.Join(dir, "admin.kubeconfig"),
+		bin: Programs(t), flags: flags, t: t,
+	}
+	local, err := listenFile(s.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.sockets = []*os.File{local, hosts.listen()}
+	t.Cleanup(func() {
+		for _, socket := range s.sockets {
+			_ = socket.Close()
+		}
+	})
 	s.Start()
 	return s
 }
@@ -49,6 +76,11 @@ func (s *Server) Start() time.Duration {
 	began := time.Now()
 	args := append([]string{"--data-dir", s.Dir, "--listen", s.Address}, s.flags...)
 	cmd := exec.Command(filepath.Join(s.bin, "bramble-server"), args...)
+	if len(s.sockets) > 0 { // by sd_listen_fds(3)
+		script := fmt.Sprintf(`LISTEN_PID=$$ LISTEN_FDS=%d exec "$@"`, len(s.sockets))
+		cmd = exec.Command("/bin/sh", append([]string{"-c", script, "sh", cmd.Path}, args...)...)
+		cmd.ExtraFiles = s.sockets
+	}
 	s.Process = start(s.t, cmd, filepath.Join(filepath.Dir(s.Dir), "server.log"))
 	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
 	defer cancel()

@@ -26,6 +26,7 @@ type User struct {
 	UID, GID   int
 	Home       string // on disk, 0700
 	RuntimeDir string // XDG_RUNTIME_DIR
+	Netns      string // the path of the network namespace that all of it runs in; "": this one
 }
 
 // NewUser makes a user named after prefix and a random run id. It retries
@@ -108,14 +109,18 @@ func (u *User) makeRuntimeDir() error {
 // and runtime directory and nothing else of the caller's environment.
 func (u *User) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
+	attributes := &syscall.SysProcAttr{Setsid: true}
+	if u.Netns == "" {
+		attributes.Credential = &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID)}
+	} else { // it takes root to get there
+		enter := []string{"--net=" + u.Netns, "--setuid", strconv.Itoa(u.UID), "--setgid", strconv.Itoa(u.GID), "--", name}
+		cmd = exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
+	}
+	cmd.SysProcAttr = attributes
 	cmd.Dir = u.Home
 	cmd.Env = []string{
 		"HOME=" + u.Home, "USER=" + u.Name, "XDG_RUNTIME_DIR=" + u.RuntimeDir,
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8",
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Credential: &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID)},
-		Setsid:     true,
 	}
 	return cmd
 }
