@@ -21,11 +21,12 @@ import (
 	"bramble.dev/bramble/test/cluster"
 )
 
-// TestInformerSurvivesRestarts holds a client-go informer against 2,000
-// changes with the server killed and restarted in between: revisions never go
-// backwards, the final state is the server's, every deletion is delivered.
+// TestInformerSurvivesRestarts holds a client-go informer against 2,000 changes
+// (BRAMBLE_INFORMER_CHANGES) with the server killed and restarted 3 times
+// (BRAMBLE_INFORMER_RESTARTS) in between: revisions never go backwards, the
+// final state is the server's, every deletion is delivered.
 func TestInformerSurvivesRestarts(t *testing.T) {
-	const changes = 2000
+	changes := number(t, "BRAMBLE_INFORMER_CHANGES", 2000)
 	restarts := number(t, "BRAMBLE_INFORMER_RESTARTS", 3)
 	s := cluster.StartServer(t)
 	client := s.Client()
