@@ -173,14 +173,20 @@ func pair(t *testing.T, certificate string, key *ecdsa.PrivateKey) tls.Certifica
 // eventually polls until ok, for at most ten seconds.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
+	within(t, 10*time.Second, what, ok)
+}
+
+// within polls until ok, for at most limit.
+func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		select {
 		case <-deadline.C:
-			t.Fatalf("not in 10 s: %s", what)
+			t.Fatalf("not in %v: %s", limit, what)
 		case <-tick.C:
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,6 +49,12 @@ func (r *Registry) otherError(err error) error {
 		return err
 	}
 	r.config.Log.Error("cannot use the store", "err", err)
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		err = fmt.Errorf("%w: make room on the server's disk and try again; what is there can still be read", err)
+	case errors.Is(err, syscall.EROFS):
+		err = fmt.Errorf("%w: the server's disk takes no writes (see its kernel's log); what is there can still be read", err)
+	}
 	return apierrors.NewInternalError(fmt.Errorf("nothing was changed: %w", err))
 }
 

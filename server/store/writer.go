@@ -111,7 +111,7 @@ func (s *Store) commit(b *batch, last uint64) uint64 {
 		if r.trial {
 			r.err = unwritable
 		} else if err != nil && (r.err == nil || r.stale) {
-			r.revs, r.err = nil, fmt.Errorf("cannot write to the store: %w", err)
+			r.revs, r.err = nil, fmt.Errorf("cannot write to the store: %w", ofDisk(err))
 		}
 		close(r.done)
 	}

@@ -29,6 +29,7 @@ type Server struct {
 	bin         string
 	flags       []string
 	sockets     []*os.File // given to it as a service manager does; none: it listens itself
+	disk        string     // the size of a disk of its own for Dir; "": none
 	t           testing.TB
 }
 
@@ -69,6 +70,30 @@ func StartServerOn(t testing.TB, hosts *Hosts, flags ...string) *Server {
 	return s
 }
 
+// StartServerOnDisk is StartServer for a server whose data is on a disk (tmpfs)
+// of that size, such as "4m", which only it sees and which is gone with it.
+func StartServerOnDisk(t testing.TB, size string) *Server {
+	t.Helper()
+	dir := t.TempDir()
+	kubeconfig := filepath.Join(dir, "admin.kubeconfig")
+	s := &Server{
+		Address: freeAddress(t), Dir: filepath.Join(dir, "server"), Kubeconfig: kubeconfig,
+		bin: Programs(t), flags: []string{"--kubeconfig", kubeconfig}, disk: size, t: t,
+	}
+	s.NodeAddress = s.Address
+	s.Start()
+	return s
+}
+
+// ResizeDisk gives a server started by StartServerOnDisk another size of disk.
+func (s *Server) ResizeDisk(size string) {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), "nsenter", "--mount", "--target", fmt.Sprint(s.PID()), "mount", "-o", "remount,size="+size, s.Dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("cannot resize the disk: %v: %s", err, out)
+	}
+}
+
 // Start starts the server again after Kill or Stop, with the same data and
 // address, and returns how long it took to be ready.
 func (s *Server) Start() time.Duration {
@@ -80,6 +105,10 @@ func (s *Server) Start() time.Duration {
 		script := fmt.Sprintf(`LISTEN_PID=$$ LISTEN_FDS=%d exec "$@"`, len(s.sockets))
 		cmd = exec.Command("/bin/sh", append([]string{"-c", script, "sh", cmd.Path}, args...)...)
 		cmd.ExtraFiles = s.sockets
+	}
+	if s.disk != "" {
+		const script = `mkdir -p "$1" && mount -t tmpfs -o "size=$2" tmpfs "$1" && shift 2 && exec "$@"`
+		cmd = exec.Command("unshare", append([]string{"--mount", "--propagation", "private", "/bin/sh", "-c", script, "sh", s.Dir, s.disk, cmd.Path}, args...)...)
 	}
 	s.Process = start(s.t, cmd, filepath.Join(filepath.Dir(s.Dir), "server.log"))
 	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
