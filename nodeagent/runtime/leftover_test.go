@@ -13,6 +13,7 @@ import (
 // power cut that leaves the runtime directory as it was, half-written files
 // included.
 func TestPodmanStartsWhereAllWasKilled(t *testing.T) {
+	t.Parallel()
 	for name, damage := range map[string]func(pauseFile string) error{
 		"as it was": func(string) error { return nil },
 		"empty":     func(path string) error { return os.WriteFile(path, nil, 0o600) },

@@ -37,6 +37,7 @@ func persist(t *testing.T, call func() error) {
 // TestNothingIsDoubledWhenTheServiceIsKilled kills Podman's service a little
 // later each time while a pod is made, run, stopped and removed.
 func TestNothingIsDoubledWhenTheServiceIsKilled(t *testing.T) {
+	t.Parallel()
 	n := emptyNode(t)
 	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
 	up, _ := n.serve(t, nil)

@@ -152,6 +152,7 @@ func awaitAgain(t *testing.T, up chan error) {
 // TestServiceThatHangsIsStartedAnew: a node must not seem Ready for ever with a
 // service that accepts and never answers, in its watch or at an agent's start.
 func TestServiceThatHangsIsStartedAnew(t *testing.T) {
+	t.Parallel()
 	n := emptyNode(t)
 	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
 	impatient := func(s *runtime.Service) { s.Patience = 500 * time.Millisecond }
@@ -179,6 +180,7 @@ func TestServiceThatHangsIsStartedAnew(t *testing.T) {
 // TestStrangerOnTheSocketIsLeftAlone: whoever else listens there is not ours to
 // end; the node says what is wrong until that is over.
 func TestStrangerOnTheSocketIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	n := emptyNode(t)
 	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
 	l, err := net.Listen("unix", n.PodmanSocket())

@@ -44,14 +44,7 @@ func TestEndThatPodmanMissed(t *testing.T) {
 				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 					t.Fatal(err)
 				}
-				select {
-				case e := <-events:
-					if e.PodUID != "u1" {
-						t.Errorf("event %+v", e)
-					}
-				case <-time.After(30 * time.Second):
-					t.Error("nobody says that the container has ended")
-				}
+				awaitPod(t, events, "u1")
 			}
 			if c := n.awaitExit(t, "u1"); c.ExitCode != 137 || c.FinishedAt.IsZero() {
 				t.Errorf("state: %+v", c)
@@ -60,5 +53,24 @@ func TestEndThatPodmanMissed(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// awaitPod waits for an event about a pod; those about images may come first.
+func awaitPod(t *testing.T, events <-chan container.Event, uid string) {
+	t.Helper()
+	limit := time.After(30 * time.Second)
+	for {
+		select {
+		case e := <-events:
+			if e.PodUID == uid {
+				return
+			}
+			if e.What != container.ImagesChanged {
+				t.Errorf("event %+v", e)
+			}
+		case <-limit:
+			t.Fatalf("nobody tells of pod %s", uid)
+		}
 	}
 }

@@ -79,6 +79,7 @@ func TestBadRequests(t *testing.T) {
 // TestPodsThatCannotRun applies pods that are well formed but cannot run: each
 // says why in its status, with the kubelet's reason, and in an event.
 func TestPodsThatCannotRun(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	s.StartNode(t, "shelf")
 	const pod = `

@@ -12,6 +12,7 @@ import (
 // TestErrorsSayWhatToDo runs edgectl on what cannot work: the error is the
 // server's own where it has one, and a hint says what to do.
 func TestErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	for _, test := range []struct{ args, words string }{
 		{"why pod nosuch", `pods "nosuch" not found|hint: see the pods there are`},

@@ -18,6 +18,7 @@ import (
 // so, nothing acknowledged is lost, reads and heartbeats go on, and when there
 // is room again so do writes.
 func TestServersDiskIsFull(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServerOnDisk(t, "6m")
 	client := s.Client()
 	maps := client.CoreV1().ConfigMaps("default")

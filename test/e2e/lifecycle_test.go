@@ -70,6 +70,7 @@ spec:
 // probes and variables from elsewhere; kills the agent, which changes nothing;
 // cuts the power, after which all of it happens again; and deletes the pod.
 func TestPodInStages(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	n := s.StartNode(t, "mast")
 	s.Apply(staged)
@@ -137,6 +138,7 @@ func containerOf(t *testing.T, n *cluster.Node, name string) string {
 // readiness probe takes the pod out, a failing init container and a log as a
 // termination message are told, a finished pod gives its address back.
 func TestProbes(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	n := s.StartNode(t, "mast")
 	s.Apply(`

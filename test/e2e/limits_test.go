@@ -11,6 +11,7 @@ import (
 // user has no cgroup controllers delegated: the pod runs, and the node says
 // which limits are not held, and what to do.
 func TestNodeSaysWhichLimitsItCannotHold(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	s.StartNode(t, "shelf")
 	s.Apply(`

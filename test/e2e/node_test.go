@@ -24,6 +24,7 @@ import (
 // TestNodeKeepsToItself joins a node by hand and tries what a stolen board
 // could: another node's Secret, pod, Lease and Node, and the rest of the API.
 func TestNodeKeepsToItself(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	mine, other := join(t, s, "mine"), join(t, s, "other")
 	for _, m := range []string{secretPod("mine"), secretPod("other")} {
@@ -85,6 +86,7 @@ spec:
 // TestTokens holds that a token is good for what it says and nothing else, and
 // that each refusal says what to do.
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	key := newKey(t)
 	good := s.Token()

@@ -12,6 +12,7 @@ import (
 // its process gets the signal and its grace period, and the other runs where it
 // ran. The node has said which images it has.
 func TestPreemptionOnANode(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	s.StartNode(t, "shelf")
 	cluster.Eventually(t, 20*time.Second, func() string {

@@ -17,6 +17,7 @@ import (
 // TestViewer makes a user who may view one namespace, and lets every kubectl on
 // this machine do as them what they may and may not.
 func TestViewer(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	s.Must("create", "namespace", "shop")
 	s.Must("run", "web", "--image=web", "-n", "shop")
@@ -92,6 +93,7 @@ func byVersion(args string) bool {
 
 // TestNodeComesBackAfterRevoke revokes a real node, and lets it join again.
 func TestNodeComesBackAfterRevoke(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	n := s.StartNode(t, "shelf")
 	renewed := func() time.Time {

@@ -19,6 +19,7 @@ import (
 // no client takes an old revision for new, and the node stops nothing, not even
 // what the backup does not know, before the restore is confirmed.
 func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	n := s.StartNode(t, "boat")
 	s.Apply(fmt.Sprintf(sleeper, 0, "keep"))

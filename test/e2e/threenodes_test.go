@@ -18,6 +18,7 @@ import (
 // that are hosts of their own: all run, each where it may, no node is given more
 // than it has; and when they are deleted nothing of them is left anywhere.
 func TestThreeNodes(t *testing.T) {
+	t.Parallel()
 	hosts := cluster.NewHosts(t)
 	s := cluster.StartServerOn(t, hosts)
 	nodes := map[string]*cluster.Node{}
