@@ -32,14 +32,14 @@ value: 1000
 		s.Apply(`
 apiVersion: v1
 kind: Pod
-metadata: {name: ` + name + `}
+metadata: {name: ` + name + `, finalizers: [example.com/held]} # so that it can be looked at to the end
 spec:
   ` + more + `
   terminationGracePeriodSeconds: 20
   containers:
   - name: c
     image: ` + cluster.TestImage + `
-    command: [sh, -c, "trap 'sleep 1; exit 0' TERM; while :; do sleep 0.1; done"]
+    command: [sh, -c, "trap 'exit 0' TERM; while :; do sleep 0.1; done"]
     resources: {requests: {memory: "` + most(t, s) + `"}}
 `)
 	}
@@ -57,7 +57,10 @@ spec:
 	if err != nil || !strings.Contains(why, "has to leave shelf, for one of priority 1000") {
 		t.Errorf("why: %s, %v", why, err)
 	}
+	release := `--patch={"metadata":{"finalizers":null}}`
+	s.Must("patch", "pod", "usual", "--type=merge", release)
 	s.WaitFor("condition=Ready", "pod/urgent")
+	s.Must("patch", "pod", "urgent", "--type=merge", release)
 	if events := s.Must("get", "events", "--field-selector=reason=Preempted", "-o", "jsonpath={.items[*].involvedObject.name}"); events != "usual" {
 		t.Errorf("preempted, by the events: %q", events)
 	}
