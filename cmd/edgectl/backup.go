@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -23,16 +26,30 @@ func newBackup(flags *genericclioptions.ConfigFlags, streams genericiooptions.IO
 			"The file has all Secrets and the authority's key in it: who has it has the cluster.\n" +
 			"Put it back with \"bramble-server restore FILE\" on a machine where no server runs.",
 		Example: "  edgectl backup bramble-$(date +%F).tar.gz",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArgument("FILE"),
 		Run: func(c *cobra.Command, args []string) {
 			written, err := saveBackup(c.Context(), flags, args[0])
 			if err != nil {
-				fail(streams, fmt.Errorf("cannot back up to %s: %w", args[0], err), hintFor(err, "the server is no Bramble server"))
+				fail(streams, fmt.Errorf("cannot back up to %s: %w", args[0], err), backupHint(err, args[0]))
 			}
 			fmt.Fprintf(streams.Out, "%s: %d bytes\n", args[0], written)
 		},
 	}
 }
+
+// backupHint says what to do about an error of saveBackup, which may be one of
+// the file and not of the server.
+func backupHint(err error, target string) string {
+	var file *fs.PathError
+	var rename *os.LinkError
+	if errors.As(err, &rename) || errors.As(err, &file) && strings.HasPrefix(filepath.Base(file.Path), besides(target)) {
+		return "name a file in a directory that exists, may be written and has room"
+	}
+	return hintFor(err, "the server is no Bramble server")
+}
+
+// besides is how the name of the file begins that target is made from.
+func besides(target string) string { return "." + filepath.Base(target) + "-" }
 
 // saveBackup downloads to a file beside the target, which takes its place once
 // it is whole.
@@ -50,7 +67,7 @@ func saveBackup(ctx context.Context, flags *genericclioptions.ConfigFlags, targe
 		return 0, err
 	}
 	defer body.Close()
-	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-*") // mode 0600
+	f, err := os.CreateTemp(filepath.Dir(target), besides(target)+"*") // mode 0600
 	if err != nil {
 		return 0, err
 	}

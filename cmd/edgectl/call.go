@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,10 +62,14 @@ func fail(streams genericiooptions.IOStreams, err error, hint string) {
 func hintFor(err error, notFound string) string {
 	var status apierrors.APIStatus
 	switch {
+	case apierrors.IsNotFound(err) && errors.As(err, &status) && isNamespace(status.Status()):
+		return "make it: edgectl create namespace " + status.Status().Details.Name
 	case apierrors.IsNotFound(err):
 		return notFound
+	case apierrors.IsInvalid(err):
+		return "give what the server's words above allow; see --help of this command"
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
-		return "use the administrator's kubeconfig (--kubeconfig, or KUBECONFIG); the server writes it to admin.kubeconfig in its data directory"
+		return "ask for the right, or use the administrator's kubeconfig (--kubeconfig, or KUBECONFIG); the server writes it to admin.kubeconfig in its data directory"
 	case apierrors.IsBadRequest(err):
 		return "see --help of this command for what may be given"
 	case errors.Is(err, fs.ErrNotExist):
@@ -74,4 +79,23 @@ func hintFor(err error, notFound string) string {
 	default:
 		return "check that the server runs and that the kubeconfig (--kubeconfig, or KUBECONFIG) names its address"
 	}
+}
+
+// isNamespace says whether a status is about a namespace.
+func isNamespace(s metav1.Status) bool {
+	return s.Details != nil && s.Details.Kind == "namespaces" && s.Details.Name != ""
+}
+
+// kubectlHint is what to do about an error of kubectl's that leaves a newcomer
+// alone, or "".
+func kubectlHint(message string) string {
+	switch {
+	case strings.Contains(message, "connection to the server localhost:8080 was refused"): // where kubectl looks without a kubeconfig
+		return "name a kubeconfig (--kubeconfig, or export KUBECONFIG=FILE); the server writes one to admin.kubeconfig in its data directory"
+	case strings.Contains(message, "was refused - did you specify the right host or port?"):
+		return "check that the server runs and that the kubeconfig (--kubeconfig, or KUBECONFIG) names its address"
+	case strings.Contains(message, "no matches for kind"), strings.Contains(message, "the server doesn't have a resource type"):
+		return "see what the server has: edgectl api-resources"
+	}
+	return ""
 }

@@ -1,5 +1,6 @@
 // Command edgectl is kubectl for Bramble: all of kubectl's commands, by
-// kubectl's own packages, and beside them what only Bramble has (node, token, user, why).
+// kubectl's own packages, and beside them what only Bramble has (backup, node, restore,
+// token, user, why).
 package main
 
 import (
@@ -16,6 +17,9 @@ func main() {
 	cmdutil.BehaviorOnFatal(func(message string, code int) {
 		if message != "" {
 			fmt.Fprintln(os.Stderr, strings.TrimSuffix(reword(message), "\n"))
+			if hint := kubectlHint(message); hint != "" {
+				fmt.Fprintln(os.Stderr, "hint: "+hint)
+			}
 		}
 		os.Exit(code)
 	})

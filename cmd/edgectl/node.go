@@ -16,7 +16,7 @@ func newNode(flags *genericclioptions.ConfigFlags, streams genericiooptions.IOSt
 	node := &cobra.Command{
 		Use:   "node",
 		Short: "Revoke a node",
-		Args:  cobra.NoArgs,
+		Args:  onlyCommands,
 		Run:   func(c *cobra.Command, _ []string) { _ = c.Help() },
 	}
 	node.AddCommand(newNodeRevoke(flags, streams))
@@ -36,7 +36,7 @@ func newNodeRevoke(flags *genericclioptions.ConfigFlags, streams genericiooption
 			"  # Let it come back: here\n  edgectl token create\n  # and on the board, as the node's user, what that printed, then restart the agent\n" +
 			"  bramble-agent join --server 192.168.1.10:6443 bramble1.…\n\n" +
 			"  # Or forget it\n  edgectl delete node kitchen",
-		Args: cobra.ExactArgs(1),
+		Args: oneArgument("NAME"),
 
 		ValidArgsFunction: completion.ResourceNameCompletionFunc(cmdutil.NewFactory(flags), "node"),
 		Run: func(c *cobra.Command, args []string) {

@@ -17,7 +17,7 @@ func newToken(flags *genericclioptions.ConfigFlags, streams genericiooptions.IOS
 	token := &cobra.Command{
 		Use:   "token",
 		Short: "Make a token with which a node joins the cluster",
-		Args:  cobra.NoArgs,
+		Args:  onlyCommands,
 		Run:   func(c *cobra.Command, _ []string) { _ = c.Help() },
 	}
 	token.AddCommand(newTokenCreate(flags, streams))
@@ -46,11 +46,12 @@ func newTokenCreate(flags *genericclioptions.ConfigFlags, streams genericiooptio
 			if err := call(c.Context(), flags, api.TokensPath, request, &answer); err != nil {
 				fail(streams, fmt.Errorf("cannot create a token: %w", err), hintFor(err, "the server is no Bramble server"))
 			}
-			if server == "" {
+			given := server != ""
+			if !given {
 				server = serverAddress(flags)
 			}
 			fmt.Fprintf(streams.Out, "bramble-agent join --server %s %s\n", server, answer.Token)
-			if host, err := url.Parse("https://" + server); err == nil && isLoopback(host.Hostname()) {
+			if host, err := url.Parse("https://" + server); err == nil && isLoopback(host.Hostname()) && !given {
 				fmt.Fprintf(streams.ErrOut, "hint: %s reaches this machine only; give the address that nodes reach with --server-address HOST:PORT\n", server)
 			}
 		},

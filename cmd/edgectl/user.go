@@ -33,7 +33,7 @@ func newUser(flags *genericclioptions.ConfigFlags, streams genericiooptions.IOSt
 	user := &cobra.Command{
 		Use:   "user",
 		Short: "Make a user, and print a kubeconfig for them",
-		Args:  cobra.NoArgs,
+		Args:  onlyCommands,
 		Run:   func(c *cobra.Command, _ []string) { _ = c.Help() },
 	}
 	user.AddCommand(newUserCreate(flags, streams))
@@ -46,9 +46,9 @@ func newUserCreate(flags *genericclioptions.ConfigFlags, streams genericiooption
 		Use:   "create NAME",
 		Short: "Make a certificate for a user, bind a role to them, and print their kubeconfig",
 		Long: "Make a certificate for a user, bind a role to them, and print their kubeconfig.\n\n" +
-			"The key is made here and goes nowhere but into the kubeconfig: keep that file private.\n" +
-			"A certificate cannot be taken back before its time (--for), but rights can: delete the\n" +
-			"binding that this prints. To renew a certificate, run this again.\n\n" +
+			"The key is made here and goes nowhere but into the kubeconfig: keep that file private, by\n" +
+			"umask 077 before. A certificate cannot be taken back before its time (--for), but rights\n" +
+			"can: delete the binding that this prints. To renew a certificate, run this again.\n\n" +
 			"--role binds in one namespace (-n, or the kubeconfig's): a Role there of that name, or else\n" +
 			"the ClusterRole, such as view, edit or admin. --cluster-role binds in the whole cluster, or,\n" +
 			"with -n, in that namespace. With neither, the user may do what their groups may.",
@@ -63,7 +63,7 @@ func newUserCreate(flags *genericclioptions.ConfigFlags, streams genericiooption
 			"  edgectl user create erin --group system:masters > erin.kubeconfig\n\n" +
 			"  # What may ann do?\n" +
 			"  edgectl auth can-i --list --as ann -n shop",
-		Args: cobra.ExactArgs(1),
+		Args: oneArgument("NAME"),
 		Run: func(c *cobra.Command, args []string) {
 			o.name = args[0]
 			if hint, err := o.check(); err != nil {

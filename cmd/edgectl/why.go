@@ -22,7 +22,7 @@ func newWhy(flags *genericclioptions.ConfigFlags, streams genericiooptions.IOStr
 	why := &cobra.Command{
 		Use:   "why",
 		Short: "Say why a pod is where it is, or why it waits",
-		Args:  cobra.NoArgs,
+		Args:  onlyCommands,
 		Run:   func(c *cobra.Command, _ []string) { _ = c.Help() },
 	}
 	var output string
@@ -31,7 +31,7 @@ func newWhy(flags *genericclioptions.ConfigFlags, streams genericiooptions.IOStr
 		Aliases: []string{"pods", "po"},
 		Short:   "Say why a pod is where it is, or why it waits",
 		Example: "  edgectl why pod hello\n  edgectl why pod hello -o yaml",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArgument("NAME"),
 
 		ValidArgsFunction: completion.ResourceNameCompletionFunc(cmdutil.NewFactory(flags), "pod"),
 		Run: func(c *cobra.Command, args []string) {

@@ -30,6 +30,13 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"user create ann --for 1m", "--for 1m0s is not served|hint: give 10m"},
 		{"user create ann --group system:nodes", "reserved|hint: see --help"},
 		{"node revoke nosuch", `nodes "nosuch" not found|hint: see the nodes there are`},
+		{"node revoke", "edgectl node revoke needs one NAME, and got 0|hint: see edgectl node revoke --help"},
+		{"why hello", `unknown command "hello" for "edgectl why"|hint: there is: edgectl why pod NAME`},
+		{"user create ann --role view -n nosuch", `namespaces "nosuch" not found|hint: make it: edgectl create namespace nosuch`},
+		{"user create a/b --role view", "may not contain '/'|hint: give what the server's words above allow"},
+		{"backup /nonexistent/b.tar.gz", "no such file or directory|hint: name a file in a directory that exists"},
+		{"get deployments", "a resource type \"deployments\"|hint: see what the server has: edgectl api-resources"},
+		{"get pods --server https://127.0.0.1:1", "was refused|hint: check that the server runs"},
 		{"delete namespace default", "this namespace may not be deleted"},
 		{"create deployment web --image=web", "Bramble does not serve deployments.apps"},
 	} {
