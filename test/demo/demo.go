@@ -19,6 +19,7 @@ const (
 	userName = "bramble-demo"
 	nodeName = "demo"
 	image    = "localhost/bramble/hello:1"
+	page     = "/api/v1/namespaces/default/pods/hello:8080/proxy/" // of the pod, through the API
 )
 
 // step is one thing that the demo does, and what to do when it fails.
@@ -44,7 +45,7 @@ func (d *demo) up() []step {
 		{"edgectl apply -f examples/hello.yaml", "see the server's words above", d.apply},
 		{"pod hello, until it is Ready", "ask: bin/edgectl --kubeconfig demo.kubeconfig describe pod hello", d.waitPod},
 		{"edgectl get pods -o wide", logs, d.show("get", "pods", "-o", "wide")},
-		{"a page from the pod, through the API", logs, d.show("get", "--raw", "/api/v1/namespaces/default/pods/hello:8080/proxy/")},
+		{"edgectl get --raw " + page, logs, d.show("get", "--raw", page)},
 		{"edgectl logs hello", logs, d.show("logs", "hello")},
 	}
 }
