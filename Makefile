@@ -26,6 +26,7 @@ help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 build: ## build all programs into bin/
+	@command -v $(GO) >/dev/null || { printf 'error: no Go in PATH\nhint: go.dev/dl has it, 1.26 or later (Debian has an older one)\n' >&2; exit 1; }
 	CGO_ENABLED=1 $(BUILD) ./cmd/bramble-server
 	CGO_ENABLED=0 $(BUILD) -tags $(AGENT_TAGS) ./cmd/bramble-agent ./cmd/bramble-network
 	CGO_ENABLED=0 $(BUILD)cni/ -modfile=packaging/tools.mod $(CNI)/main/bridge $(CNI)/ipam/static
