@@ -86,7 +86,7 @@ func New(cfg Config) (*Agent, error) {
 // connectServer makes the tunnel and the client that goes through it.
 func (a *Agent) connectServer() error {
 	handler := &stream.Handler{
-		Pods: &finder{a}, Logs: &logs{a.engine}, Dialer: a.network, Mine: a.isPodAddress, Now: time.Now, Log: a.log,
+		Pods: &finder{a}, Logs: &logs{a.engine}, Commands: &commands{a.engine}, Dialer: a.network, Mine: a.isPodAddress, Now: time.Now, Log: a.log,
 	}
 	a.dialer = tunnel.NewDialer(func() []string { return a.record.Facts().Servers }, a.identity.config, handler.Routes(), a.log)
 	a.dialer.OnConnect = func(channel tunnel.Channel) {

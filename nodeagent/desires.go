@@ -42,18 +42,19 @@ type desires struct {
 	listed chan struct{} // closed when the server's list has come
 	sweep  chan struct{} // asks for a sweep of what nobody wants
 
-	mu      sync.Mutex             // protects what follows
-	current map[string]pod.Desired // by uid
-	ended   map[string]bool        // gone from here and from the server; its last events may be on their way
-	leased  bool                   // a lease was renewed since boot
-	heard   bool                   // listed is closed
+	mu      sync.Mutex               // protects what follows
+	current map[string]pod.Desired   // by uid
+	ended   map[string]bool          // gone from here and from the server; its last events may be on their way
+	leased  bool                     // a lease was renewed since boot
+	heard   bool                     // listed is closed
+	waiting map[string]chan struct{} // by uid: closed when the pod is gone
 }
 
 func newDesires(record *state.Record, engine lister, known func() bool, log *slog.Logger) *desires {
 	return &desires{
 		record: record, engine: engine, known: known, log: log,
 		listed: make(chan struct{}), sweep: make(chan struct{}, 1),
-		current: map[string]pod.Desired{}, ended: map[string]bool{},
+		current: map[string]pod.Desired{}, ended: map[string]bool{}, waiting: map[string]chan struct{}{},
 	}
 }
 
@@ -152,7 +153,7 @@ func (d *desires) lose(uid string) {
 	if !d.known() {
 		return
 	}
-	delete(d.current, uid)
+	d.unwant(uid)
 	delete(d.ended, uid)
 	if d.record.Pod(uid) == nil && !d.workers.Known(uid) {
 		return
@@ -171,11 +172,36 @@ func (d *desires) end(uid string) {
 	if d.current[uid].Pod != nil {
 		d.ended[uid] = true
 	}
-	delete(d.current, uid)
+	d.unwant(uid)
 	d.drop(uid)
 	if d.workers.Known(uid) {
 		d.workers.Remove(uid)
 	}
+}
+
+// unwant forgets a pod and tells those who wait for that; the caller holds d.mu.
+func (d *desires) unwant(uid string) {
+	delete(d.current, uid)
+	if gone := d.waiting[uid]; gone != nil {
+		close(gone)
+		delete(d.waiting, uid)
+	}
+}
+
+// gone returns a channel that is closed when the pod is wanted no more.
+func (d *desires) gone(uid string) <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	gone := d.waiting[uid]
+	if gone == nil {
+		gone = make(chan struct{})
+		if d.current[uid].Pod == nil {
+			close(gone)
+			return gone
+		}
+		d.waiting[uid] = gone
+	}
+	return gone
 }
 
 // drop forgets the record of a pod of which nothing is left here.

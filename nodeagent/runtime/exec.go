@@ -26,38 +26,74 @@ const lingerLimit = 500 * time.Millisecond
 // It is the OCI runtime's exec inside Podman's namespaces: Podman itself is not
 // asked, takes about a second for it, and writes its database.
 func (r *Runtime) Exec(ctx context.Context, t container.Target, command []string, limit int) (output []byte, code int, err error) {
+	c, err := r.prepare(ctx, t, nil, command)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer c.clean()
+	out := &firstBytes{limit: limit}
+	c.cmd.Stdout, c.cmd.Stderr = out, out
+	c.cmd.WaitDelay = lingerLimit
+	code, err = c.result(ctx, c.cmd.Run())
+	return out.kept, code, err
+}
+
+// inside is a command in a container, to be run by the OCI runtime.
+type inside struct {
+	name string // the container's
+	cmd  *exec.Cmd
+	note string // path of the file for the process's id
+	log  string // path of the OCI runtime's log
+}
+
+// prepare makes a command that is killed when ctx ends; clean must follow. flags
+// are the OCI runtime's, of its exec.
+func (r *Runtime) prepare(ctx context.Context, t container.Target, flags, command []string) (*inside, error) {
 	conmon := parentOf(t.PID)
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", conmon))
 	m := parseMonitor(data)
 	if err != nil || m.id != t.ID || m.runtime == "" {
-		return nil, 0, fmt.Errorf("cannot execute a command in container %s: %w", t.Spec.Name, container.ErrNotFound)
+		return nil, fmt.Errorf("cannot execute a command in container %s: %w", t.Spec.Name, container.ErrNotFound)
 	}
 	note, err := r.makeNote()
 	if err != nil {
-		return nil, 0, fmt.Errorf("cannot execute a command in container %s: %w", t.Spec.Name, err)
+		return nil, fmt.Errorf("cannot execute a command in container %s: %w", t.Spec.Name, err)
 	}
-	defer os.Remove(note)
-	args := append([]string{"--target", strconv.Itoa(conmon), "--user", "--mount", "--preserve-credentials", "--",
-		m.runtime, "exec", "--pid-file", note, t.ID}, command...)
-	cmd := r.config.Command(ctx, "nsenter", args...)
-	out := &firstBytes{limit: limit}
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.WaitDelay = lingerLimit
-	cmd.Cancel = func() error {
+	c := &inside{name: t.Spec.Name, note: note, log: note + ".log"}
+	args := []string{"--target", strconv.Itoa(conmon), "--user", "--mount", "--preserve-credentials", "--",
+		m.runtime, "--log", c.log, "--log-format", "json", "exec", "--pid-file", note}
+	args = append(append(append(args, flags...), t.ID), command...)
+	c.cmd = r.config.Command(ctx, "nsenter", args...)
+	c.cmd.Cancel = func() error {
 		killNoted(note)
-		return cmd.Process.Kill()
+		return c.cmd.Process.Kill()
 	}
-	err = cmd.Run()
+	return c, nil
+}
+
+func (c *inside) clean() {
+	_ = os.Remove(c.note)
+	_ = os.Remove(c.log) // the runtime may have had nothing to say
+}
+
+// result takes what a run returned for the command's exit code.
+func (c *inside) result(ctx context.Context, err error) (code int, _ error) {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return out.kept, 0, ctx.Err()
+		return 0, ctx.Err()
 	case errors.As(err, &exit):
-		return out.kept, exit.ExitCode(), nil
+		return exit.ExitCode(), nil
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
-		return out.kept, 0, fmt.Errorf("cannot execute a command in container %s: %w", t.Spec.Name, err)
+		return 0, fmt.Errorf("cannot execute a command in container %s: %w", c.name, err)
 	}
-	return out.kept, 0, nil
+	return 0, nil
+}
+
+// started reports whether the OCI runtime has started the command.
+func (c *inside) started() bool {
+	info, err := os.Stat(c.note)
+	return err == nil && info.Size() > 0
 }
 
 // makeNote makes an empty file, in memory, for the id of a command's process.

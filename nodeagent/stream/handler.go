@@ -1,5 +1,7 @@
 // Package stream serves what the server asks of a node through the tunnel: the
-// logs of containers and raw connections to pods. Its paths are the kubelet's
+// logs of containers, commands in them, and connections to pods. Of exec, attach
+// and port-forward the client's protocol, SPDY or WebSocket, ends here: the server
+// passes bytes on. Its paths are the kubelet's
 // own where it has one. The server has authorised each request; the node
 // listens on nothing, so that nobody else can ask.
 package stream
@@ -17,6 +19,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"bramble.dev/bramble/nodeagent/container"
 )
 
 // Pods finds containers by the names that clients use.
@@ -24,6 +28,26 @@ type Pods interface {
 	// Container returns the engine's id of the container's present incarnation
 	// or the one before. An error is a StatusError that says why there is none.
 	Container(ctx context.Context, namespace, pod, container string, previous bool) (id string, err error)
+	// Running returns a container that runs, with errors as Container's.
+	Running(ctx context.Context, namespace, pod, container string) (container.Target, error)
+	// Pod returns a pod with an address, with errors as Container's.
+	Pod(ctx context.Context, namespace, name string) (Pod, error)
+}
+
+// Pod is a pod as port-forward needs it.
+type Pod struct {
+	UID     string
+	Address netip.Addr
+	Gone    <-chan struct{} // closed when the pod is deleted
+}
+
+// Commands runs commands in containers, and attaches to them. Both end what they
+// do when ctx ends, and do not wait for a read of a client's stream.
+type Commands interface {
+	// ExecStreams returns the command's exit code; an error is that it did not start.
+	ExecStreams(ctx context.Context, t container.Target, command []string, s container.Streams) (code int, err error)
+	// Attach returns when the container has ended.
+	Attach(ctx context.Context, t container.Target, s container.Streams) error
 }
 
 // Logs gives a container's log.
@@ -46,11 +70,13 @@ type LogOptions struct {
 	Since      time.Time // zero: from the start
 }
 
-// Handler serves GET /containerLogs/{namespace}/{pod}/{container} and GET /dial.
+// Handler serves /containerLogs, /exec and /attach/{namespace}/{pod}/{container},
+// /portForward/{namespace}/{pod} and /dial.
 type Handler struct {
-	Pods   Pods
-	Logs   Logs
-	Dialer Dialer
+	Pods     Pods
+	Logs     Logs
+	Commands Commands
+	Dialer   Dialer
 	// Mine reports whether an address belongs to a pod of this node: others are
 	// not dialled.
 	Mine func(netip.Addr) bool
@@ -63,6 +89,11 @@ func (h *Handler) Routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", h.logs)
 	mux.HandleFunc("GET /dial", h.dial)
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		mux.HandleFunc(method+" /exec/{namespace}/{pod}/{container}", h.exec)
+		mux.HandleFunc(method+" /attach/{namespace}/{pod}/{container}", h.attach)
+		mux.HandleFunc(method+" /portForward/{namespace}/{pod}", h.portForward)
+	}
 	return mux
 }
 

@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"bramble.dev/bramble/nodeagent/container"
 	"bramble.dev/bramble/nodeagent/stream"
 )
 
@@ -30,6 +32,8 @@ type node struct {
 	err    error // after text
 	asked  stream.LogOptions
 	dialed netip.AddrPort
+	gone   chan struct{}
+	run    func(ctx context.Context, command []string, s container.Streams) (int, error)
 }
 
 func (n *node) Container(_ context.Context, _, pod, container string, previous bool) (string, error) {
@@ -40,6 +44,29 @@ func (n *node) Container(_ context.Context, _, pod, container string, previous b
 		return container + "-before", nil
 	}
 	return container, nil
+}
+
+func (n *node) Running(_ context.Context, _, pod, name string) (container.Target, error) {
+	if pod != "web" {
+		return container.Target{}, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, pod)
+	}
+	return container.Target{ID: name, Spec: &corev1.Container{Name: name, Stdin: true}}, nil
+}
+
+func (n *node) Pod(_ context.Context, _, name string) (stream.Pod, error) {
+	if name != "web" {
+		return stream.Pod{}, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, name)
+	}
+	return stream.Pod{UID: "u1", Address: netip.MustParseAddr("10.100.0.2"), Gone: n.gone}, nil
+}
+
+func (n *node) ExecStreams(ctx context.Context, t container.Target, command []string, s container.Streams) (int, error) {
+	return n.run(ctx, command, s)
+}
+
+func (n *node) Attach(ctx context.Context, t container.Target, s container.Streams) error {
+	_, err := n.run(ctx, nil, s)
+	return err
 }
 
 func (n *node) Logs(_ context.Context, id string, o stream.LogOptions, w io.Writer) error {
@@ -62,7 +89,7 @@ func (n *node) Dial(_ context.Context, address netip.AddrPort) (net.Conn, error)
 
 func (n *node) handler() http.Handler {
 	h := &stream.Handler{
-		Pods: n, Logs: n, Dialer: n, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+		Pods: n, Logs: n, Commands: n, Dialer: n, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
 		Mine: func(a netip.Addr) bool { return a == netip.MustParseAddr("10.100.0.2") },
 	}
 	return h.Routes()

@@ -65,6 +65,9 @@ func podSubresources() []objects.Subresource {
 			Validate: checkBoth(admission.ValidateBinding),
 		},
 		{Name: "log", Verbs: []string{"get"}},
+		{Name: "exec", Verbs: []string{"create", "get"}, GroupVersionKind: corev1.SchemeGroupVersion.WithKind("PodExecOptions")},
+		{Name: "attach", Verbs: []string{"create", "get"}, GroupVersionKind: corev1.SchemeGroupVersion.WithKind("PodAttachOptions")},
+		{Name: "portforward", Verbs: []string{"create", "get"}, GroupVersionKind: corev1.SchemeGroupVersion.WithKind("PodPortForwardOptions")},
 		{
 			Name: "proxy", Verbs: []string{"create", "delete", "get", "patch", "update"},
 			GroupVersionKind: corev1.SchemeGroupVersion.WithKind("PodProxyOptions"),

@@ -172,8 +172,10 @@ func (s *server) authorize(next http.Handler) http.Handler {
 	})
 }
 
-func (s *server) allowed(r *http.Request) error {
-	in := infoFrom(r.Context())
+func (s *server) allowed(r *http.Request) error { return s.mayDo(r, infoFrom(r.Context())) }
+
+// mayDo asks the Authorizer about what in says, for the user of r.
+func (s *server) mayDo(r *http.Request, in info) error {
 	user, _ := api.UserFrom(r.Context())
 	a := auth.Attributes{User: user, Verb: in.Verb}
 	if in.IsResource {

@@ -79,13 +79,22 @@ func tooMuch(format string, args ...any) error {
 // byte now and then. Streams to a pod may take as long as they like.
 func hurry(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength != 0 && infoFrom(r.Context()).Subresource != "proxy" {
+		if r.ContentLength != 0 && !mayLast(infoFrom(r.Context()).Subresource) {
 			control := http.NewResponseController(w)
 			_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every reader has one
 			r.Body = &hurriedBody{r.Body, control}
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// mayLast reports whether a subresource's body is a stream.
+func mayLast(subresource string) bool {
+	switch subresource {
+	case "proxy", "exec", "attach", "portforward":
+		return true
+	}
+	return false
 }
 
 // hurriedBody takes the deadline back at the body's end: what comes after it on

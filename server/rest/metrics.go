@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"bufio"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -68,7 +70,7 @@ func (m *metrics) labels(r *http.Request) (verb, resource string) {
 	}
 	if in.Subresource != "" {
 		switch in.Subresource {
-		case "status", "binding", "log", "proxy", "finalize":
+		case "status", "binding", "log", "proxy", "exec", "attach", "portforward", "finalize":
 			return in.Verb, in.Resource + "/" + in.Subresource
 		}
 		return in.Verb, ""
@@ -108,6 +110,15 @@ func (r *recorder) Write(p []byte) (int, error) {
 func (r *recorder) Flush() {
 	r.flushed = true
 	_ = http.NewResponseController(r.ResponseWriter).Flush()
+}
+
+// Hijack implements http.Hijacker: who takes the connection over streams.
+func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(r.ResponseWriter).Hijack()
+	if err == nil {
+		r.sent, r.flushed = http.StatusSwitchingProtocols, true
+	}
+	return conn, buffered, err
 }
 
 // Unwrap is for http.ResponseController: deadlines and hijacking.

@@ -178,6 +178,12 @@ func (s *server) serveSubresource(w http.ResponseWriter, req *request) error {
 		return s.bind(w, req)
 	case req.kind.Resource() == "pods" && req.sub.Name == "log":
 		return s.log(w, req)
+	case req.kind.Resource() == "pods" && req.sub.Name == "exec":
+		return s.exec(w, req)
+	case req.kind.Resource() == "pods" && req.sub.Name == "attach":
+		return s.attach(w, req)
+	case req.kind.Resource() == "pods" && req.sub.Name == "portforward":
+		return s.portForward(w, req)
 	case req.kind.Resource() == "pods" && req.sub.Name == "proxy":
 		return s.proxy(w, req)
 	case req.sub.Answer != nil:

@@ -1,0 +1,98 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// upgradeHeaders are those of a request that its protocol needs. Credentials and
+// the client's address are not for the node.
+var upgradeHeaders = []string{
+	"Upgrade", "X-Stream-Protocol-Version", "Sec-Websocket-Key", "Sec-Websocket-Version", "Sec-Websocket-Protocol",
+}
+
+// mayStream holds a WebSocket's GET to what a POST must be allowed: it does as
+// much.
+func (s *server) mayStream(r *request) error {
+	if r.Verb == "create" {
+		return nil
+	}
+	in := infoFrom(r.Context())
+	in.Verb = "create"
+	return s.mayDo(r.Request, in)
+}
+
+// passThrough lets the node answer a request to upgrade, and then passes bytes on
+// both ways until either side ends: the protocol is the client's and the node's.
+func (s *server) passThrough(w http.ResponseWriter, r *request, name string, node http.RoundTripper, target url.URL) error {
+	if !strings.Contains(strings.ToLower(r.Header.Get("Connection")), "upgrade") || r.Header.Get("Upgrade") == "" {
+		return badRequest("Upgrade request required")
+	}
+	target.Scheme, target.Host = "http", nodeHost
+	req, err := http.NewRequestWithContext(r.Context(), r.Method, target.String(), nil)
+	if err != nil {
+		return fmt.Errorf("cannot ask node %s for a stream: %w", name, err)
+	}
+	req.Header.Set("Connection", "Upgrade")
+	for _, header := range upgradeHeaders {
+		req.Header[header] = r.Header[header]
+	}
+	resp, err := node.RoundTrip(req)
+	if err != nil {
+		return nodeUnreachable(name, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return nodeError(name, resp)
+	}
+	stream, ok := resp.Body.(io.ReadWriteCloser)
+	if !ok {
+		return fmt.Errorf("cannot stream to node %s: its answer takes no data", name)
+	}
+	client, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return fmt.Errorf("cannot take over the client's connection: %w", err)
+	}
+	defer client.Close()
+	resp.Header.Set("Audit-Id", requestID(r.Context()))
+	head := &http.Response{StatusCode: resp.StatusCode, ProtoMajor: 1, ProtoMinor: 1, Header: resp.Header}
+	if err := head.Write(client); err != nil {
+		return nil // the client is gone
+	}
+	stop := context.AfterFunc(r.Context(), func() { client.Close() }) // the server stops
+	defer stop()
+	s.splice(name, client, buffered.Reader, stream)
+	return nil
+}
+
+// splice copies both ways until one has ended.
+func (s *server) splice(name string, client net.Conn, fromClient io.Reader, node io.ReadWriteCloser) {
+	var group sync.WaitGroup
+	group.Go(func() {
+		_, _ = pieces(node, fromClient)
+		node.Close() // which tells the node that the client is gone
+	})
+	_, err := pieces(client, node)
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		s.cfg.Log.Debug("a stream broke off", "node", name, "err", err)
+	}
+	client.Close()
+	node.Close()
+	group.Wait()
+}
+
+// streamPiece is small, so that a stream over a thin link does not keep others
+// waiting for their turn.
+const streamPiece = 32 << 10
+
+// pieces copies by Read and Write alone.
+func pieces(w io.Writer, r io.Reader) (int64, error) {
+	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, make([]byte, streamPiece))
+}
