@@ -30,6 +30,9 @@ var (
 	ErrInvalidImageName = errors.New("invalid image name")
 	// ErrImageNotFound: the registry, or this node, has no such image or tag.
 	ErrImageNotFound = errors.New("image not found")
+	// ErrImageDamaged: the image is known, and a layer of it is missing or cannot
+	// be read. It has to be removed before a pull fetches that layer again.
+	ErrImageDamaged = errors.New("image is damaged")
 	// ErrUnauthorized: the registry wants other credentials, or hides the image.
 	ErrUnauthorized = errors.New("not authorised to pull the image")
 	// ErrRegistryUnavailable: the registry cannot be reached or answers with an

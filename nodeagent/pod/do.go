@@ -215,6 +215,8 @@ func (w *worker) pull(ctx context.Context, d Desired, step Step) error {
 		switch {
 		case errors.Is(err, container.ErrInvalidImageName):
 			return &Failure{Reason: ReasonInvalidImageName, Event: "InspectFailed", Err: fmt.Errorf("Failed to apply default image tag %q: %w", spec.Image, err)}
+		case errors.Is(err, container.ErrImageDamaged):
+			return w.mendImage(ctx, d, spec, err)
 		case err != nil:
 			return &Failure{Reason: "ImageInspectError", Event: "InspectFailed", Err: err}
 		case found:
@@ -229,6 +231,8 @@ func (w *worker) pull(ctx context.Context, d Desired, step Step) error {
 	started := w.set.cfg.Now()
 	image, err := images.Pull(ctx, spec.Image)
 	switch {
+	case errors.Is(err, container.ErrImageDamaged):
+		return w.mendImage(ctx, d, spec, err)
 	case errors.Is(err, container.ErrInvalidImageName):
 		return &Failure{Reason: ReasonInvalidImageName, Event: "InspectFailed", Err: fmt.Errorf("Failed to apply default image tag %q: %w", spec.Image, err)}
 	case err != nil:

@@ -20,17 +20,21 @@ import (
 // engine is a container engine in memory. It holds what must hold: it refuses a
 // second container of a name and count, and notes when two of a name run.
 type engine struct {
-	mu      sync.Mutex
-	pods    map[string]*container.Pod
-	made    int
-	doubles int             // times that two incarnations of a container ran at once
-	images  map[string]bool // on the node
-	pulls   []time.Time
-	takes   time.Duration          // of a pull
-	sandbox time.Duration          // that the pod itself takes
-	starts  map[string][]time.Time // by container name
-	down    bool                   // the service does not answer
-	badCmd  map[string]bool        // containers that cannot be started
+	mu        sync.Mutex
+	pods      map[string]*container.Pod
+	made      int
+	doubles   int             // times that two incarnations of a container ran at once
+	images    map[string]bool // on the node
+	pulls     []time.Time
+	takes     time.Duration          // of a pull
+	sandbox   time.Duration          // that the pod itself takes
+	starts    map[string][]time.Time // by container name
+	down      bool                   // the service does not answer
+	badCmd    map[string]bool        // containers that cannot be started
+	unmounted map[string]bool        // ids of containers whose files are lost
+	damaged   map[string]bool        // images of which a layer is lost
+	removed   []string               // images
+	offline   bool                   // the registry does not answer
 	stubborn
 	nudge  func(uid string)
 	dir    string    // in memory, of the machine
@@ -159,6 +163,10 @@ func (e *engine) StartContainer(_ context.Context, id string) error {
 	defer unlock()
 	var refused error
 	e.change(id, func(c *container.State) {
+		if e.unmounted[c.ID] {
+			refused = errors.New("mounting storage for container")
+			return
+		}
 		if e.badCmd[c.Name] {
 			refused = fmt.Errorf("%w: exec: \"nope\"", container.ErrNoSuchCommand)
 			return
@@ -240,7 +248,21 @@ func (e *engine) Image(_ context.Context, ref string) (container.Image, bool, er
 	if ref == "!" {
 		return container.Image{}, false, container.ErrInvalidImageName
 	}
+	if e.damaged[ref] {
+		return container.Image{}, false, fmt.Errorf("layer: %w", container.ErrImageDamaged)
+	}
 	return container.Image{ID: "sha256:" + ref}, e.images[ref], nil
+}
+
+func (e *engine) RemoveImage(_ context.Context, ref string) error {
+	unlock, err := e.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	e.removed = append(e.removed, ref)
+	delete(e.damaged, ref)
+	return nil
 }
 
 func (e *engine) Pull(ctx context.Context, ref string) (container.Image, error) {
@@ -259,8 +281,13 @@ func (e *engine) Pull(ctx context.Context, ref string) (container.Image, error) 
 		return container.Image{}, err
 	}
 	defer unlock()
-	if !e.images[ref] {
+	switch {
+	case e.offline:
+		return container.Image{}, container.ErrRegistryUnavailable
+	case !e.images[ref]:
 		return container.Image{}, container.ErrImageNotFound
+	case e.damaged[ref]:
+		return container.Image{}, fmt.Errorf("layer: %w", container.ErrImageDamaged)
 	}
 	return container.Image{ID: "sha256:" + ref}, nil
 }

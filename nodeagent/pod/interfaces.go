@@ -31,6 +31,7 @@ type Containers interface {
 type Images interface {
 	Image(ctx context.Context, ref string) (container.Image, bool, error)
 	Pull(ctx context.Context, ref string) (container.Image, error)
+	RemoveImage(ctx context.Context, ref string) error // with all containers made from it
 }
 
 // Network gives a pod its network namespace.

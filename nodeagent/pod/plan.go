@@ -92,7 +92,10 @@ func planMember(pod *corev1.Pod, m member, o Observed) []Step {
 		return append(removeOlder(c, o), incarnate(spec, c.Restarts+1)...)
 	case ended(m.policy, c, o):
 		return nil
-	case c.Phase == container.Created || lost(c):
+	case c.Phase == container.Created && c.StartedAt.IsZero() && o.Retries[spec.Name].Reason == ReasonRunContainerError:
+		// What could not be started once may lack its files: it is made anew.
+		return append([]Step{{Action: RemoveContainer, Container: spec.Name, ID: c.ID}}, incarnate(spec, c.Restarts)...)
+	case (c.Phase == container.Created || lost(c)) && o.Retries[spec.Name].Reason != ReasonRunContainerError:
 		return begin(spec, c.ID)
 	}
 	return append(removeOlder(c, o), incarnate(spec, c.Restarts+1)...)

@@ -37,6 +37,8 @@ type Workers struct {
 	cfg  Config
 	busy chan struct{} // a slot for each creation or start under way
 
+	mending sync.Mutex // held while a damaged image is replaced
+
 	mu      sync.Mutex // protects what follows
 	ctx     context.Context
 	workers map[string]*worker

@@ -62,9 +62,13 @@ func (r *Runtime) image(ctx context.Context, name string) (container.Image, erro
 		Digest       string
 		Architecture string
 		Config       struct{ User string }
+		GraphDriver  struct{ Data map[string]string }
 	}
 	err := r.call(ctx, request{method: http.MethodGet, endpoint: "/images/%s/json", path: []string{name}}, &data)
-	return container.Image{ID: data.ID, Digest: data.Digest, Architecture: data.Architecture, User: data.Config.User}, err
+	if err = damaged(err, data.GraphDriver.Data); err != nil {
+		return container.Image{}, err
+	}
+	return container.Image{ID: data.ID, Digest: data.Digest, Architecture: data.Architecture, User: data.Config.User}, nil
 }
 
 // Images returns all images that have a name.

@@ -4,10 +4,14 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
+
+	"bramble.dev/bramble/nodeagent/container"
 )
 
 // pauseVersion is raised with each change of the pause program, so that nodes
@@ -28,10 +32,14 @@ func (r *Runtime) ensurePause(ctx context.Context) error {
 	if there {
 		return nil
 	}
-	exists := request{method: http.MethodGet, endpoint: "/images/%s/exists", path: []string{pauseImage}}
-	err := r.call(ctx, exists, nil)
-	if notFound(err) {
-		err = r.loadPause(ctx)
+	_, err := r.image(ctx, pauseImage)
+	switch {
+	case notFound(err):
+		err = r.loadPause(ctx, "")
+	case errors.Is(err, container.ErrImageDamaged):
+		// Not removed: what runs of it would go too. The same program with
+		// something beside it is another layer, which storage takes for new.
+		err = r.loadPause(ctx, rand.Text())
 	}
 	if err != nil {
 		return fmt.Errorf("cannot load the pause image: %w", err)
@@ -40,8 +48,9 @@ func (r *Runtime) ensurePause(ctx context.Context) error {
 	return nil
 }
 
-// loadPause makes the image: the program is all that is in it.
-func (r *Runtime) loadPause(ctx context.Context) error {
+// loadPause makes the image: the program is all that is in it, but for an empty
+// file named mark, if that is not empty.
+func (r *Runtime) loadPause(ctx context.Context, mark string) error {
 	program, err := os.ReadFile(r.config.PauseFile)
 	if err != nil {
 		return err
@@ -54,6 +63,11 @@ func (r *Runtime) loadPause(ctx context.Context) error {
 	}
 	if _, err := w.Write(program); err != nil {
 		return err
+	}
+	if mark != "" {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: mark, Mode: 0o644}); err != nil {
+			return err
+		}
 	}
 	if err := w.Close(); err != nil {
 		return err

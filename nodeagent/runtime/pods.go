@@ -36,11 +36,22 @@ func (r *Runtime) createPod(ctx context.Context, spec container.PodSpec) error {
 	// The infra container, not the pod: that would start the pod's other
 	// containers too, ended ones included.
 	err = r.start(ctx, infraName(spec.UID))
-	if !existed || !notFound(err) {
+	if isUnmountable(err) {
+		r.forgetPause(err)
+	}
+	if !existed || !notFound(err) && !isUnmountable(err) {
 		return err
 	}
-	// Somebody was killed between the pod and its infra container.
+	// Somebody was killed between the pod and its infra container, or that one's
+	// files are lost; Podman removes it with the pod only.
 	if err := r.Remove(ctx, spec.UID); err != nil {
+		return err
+	}
+	// Of a lost database the storage still has the name.
+	if err := r.RemoveContainer(ctx, infraName(spec.UID)); err != nil {
+		return err
+	}
+	if err := r.ensurePause(ctx); err != nil {
 		return err
 	}
 	if err := r.call(ctx, create, nil); err != nil {

@@ -104,11 +104,7 @@ func (s *Service) ensure(ctx context.Context) (*process, error) {
 	if err := s.clear(); err != nil {
 		return nil, err
 	}
-	command := s.Command
-	if command == nil {
-		command = exec.CommandContext
-	}
-	cmd := command(context.WithoutCancel(ctx), "podman", "system", "service", "--time=0", "unix://"+s.Socket)
+	cmd := s.command(context.WithoutCancel(ctx), "system", "service", "--time=0", "unix://"+s.Socket)
 	cmd.Stderr = os.Stderr // the agent's log
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -123,6 +119,14 @@ func (s *Service) ensure(ctx context.Context) (*process, error) {
 		server.child = cmd.Process
 	}
 	return server, err
+}
+
+// command is a command of Podman.
+func (s *Service) command(ctx context.Context, args ...string) *exec.Cmd {
+	if s.Command == nil {
+		return exec.CommandContext(ctx, "podman", args...)
+	}
+	return s.Command(ctx, "podman", args...)
 }
 
 // awaitStart waits until the service answers or its first process has ended.
@@ -143,7 +147,7 @@ func (s *Service) awaitStart(ctx context.Context, cmd *exec.Cmd) (*process, erro
 		switch {
 		case first.wait(ctx, 20*time.Millisecond):
 			_ = cmd.Wait() // does not block: it has ended
-			return nil, fmt.Errorf("podman's service ended at once: %s (the agent's log has its words)", cmd.ProcessState)
+			return nil, s.endedAtOnce(ctx, cmd.ProcessState)
 		case ctx.Err() != nil:
 			_ = cmd.Process.Kill()
 			return nil, fmt.Errorf("podman's service does not answer: %w", err)
@@ -190,6 +194,10 @@ func (s *Service) attend(ctx context.Context, server *process) {
 		case isGone(err):
 			server.end(ctx) // alive without its socket it is of no use
 			return
+		case errors.Is(err, errDatabase):
+			s.changed(err)
+			server.end(ctx) // 4.3.1 never lets go of the database's lock after this
+			return
 		case err != nil && ctx.Err() == nil:
 			s.changed(err)
 			if silences++; silences >= mostSilences {
@@ -217,7 +225,7 @@ func (s *Service) outgrown(server *process) bool {
 	return s.Idle != nil && s.Idle() && server.rss() > limit
 }
 
-// ping asks the service for an answer and returns the process that listens, also
+// ping asks the service for an answer, for which it has to read its database, and returns the process that listens, also
 // where it does not answer, or nil where that is not Podman itself.
 func (s *Service) ping(ctx context.Context) (*process, error) {
 	patience := s.Patience
@@ -228,7 +236,7 @@ func (s *Service) ping(ctx context.Context) (*process, error) {
 	defer cancel()
 	var pid atomic.Int64
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer(s.Socket, &pid)}}
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://d/_ping", nil)
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://d"+lookEndpoint, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +244,7 @@ func (s *Service) ping(ctx context.Context) (*process, error) {
 	if err != nil {
 		err = fmt.Errorf("podman's service does not answer on %s: %w", s.Socket, err)
 	} else {
-		_ = response.Body.Close()
+		err = refusedLook(response)
 	}
 	listener := int(pid.Load())
 	if !isPodman(listener) {
