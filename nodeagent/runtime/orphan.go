@@ -17,6 +17,7 @@ type monitor struct {
 	pid      int
 	id, name string
 	runtime  string // path of the OCI runtime
+	bundle   string // the container's directory in Podman's storage
 }
 
 // endOrphans ends what Podman has left of containers that it knows no more:
@@ -43,6 +44,7 @@ func (r *Runtime) endOrphans(ctx context.Context, part string) error {
 		if known[m.id] {
 			continue
 		}
+		r.releaseShm(ctx, m)
 		for pid, parent := range parents {
 			// conmon ends by itself when its child has. Podman as its child
 			// cleans up after an ordinary end.
@@ -53,6 +55,20 @@ func (r *Runtime) endOrphans(ctx context.Context, part string) error {
 		}
 	}
 	return nil
+}
+
+// releaseShm takes away the mount that a container was given /dev/shm from:
+// while it is there, the storage of a container that Podman has forgotten cannot
+// be removed. In the container it stays.
+func (r *Runtime) releaseShm(ctx context.Context, m monitor) {
+	if m.bundle == "" {
+		return
+	}
+	pid := strconv.Itoa(m.pid)
+	cmd := r.config.Command(ctx, "nsenter", "--preserve-credentials", "--user", "--mount", "--target", pid, "umount", "--lazy", filepath.Join(m.bundle, "shm"))
+	if out, err := cmd.CombinedOutput(); err != nil { // most have none
+		r.config.Log.Debug("no mount to take away", "container", m.name, "err", err, "words", string(bytes.TrimSpace(out)))
+	}
 }
 
 // monitors returns the user's conmon processes of containers of ours whose name
@@ -93,6 +109,8 @@ func parseMonitor(cmdline []byte) (m monitor) {
 			m.name = args[i+1]
 		case "-r":
 			m.runtime = args[i+1]
+		case "-b":
+			m.bundle = args[i+1]
 		}
 	}
 	return m
