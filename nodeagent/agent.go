@@ -131,8 +131,9 @@ func (a *Agent) makeWorkers() {
 		Allocatable: func() corev1.ResourceList {
 			return report.NodeStatus(a.facts.NodeName, a.node.System.Read(), report.Health{}, nil, time.Now()).Allocatable
 		},
-		Dir: a.cfg.own("pods"),
-		Log: a.log,
+		ServerTime: a.client.ServerTime,
+		Dir:        a.cfg.own("pods"),
+		Log:        a.log,
 	})
 	a.desires.workers = a.workers
 }

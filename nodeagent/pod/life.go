@@ -51,9 +51,27 @@ func (w *worker) newLife(pod *corev1.Pod) life {
 	l := life{Sandbox: hex.EncodeToString(id), StartTime: w.memory.Now.Round(0), Uptime: w.set.cfg.Uptime()}
 	if pod.Status.StartTime != nil {
 		l.StartTime = pod.Status.StartTime.Time
-		l.Spent = max(0, w.memory.Now.Sub(l.StartTime))
+		l.Spent = spent(pod, w.wallClock())
 	}
 	return l
+}
+
+// spent is for how long a pod was active before the machine's start. No pod began
+// before it was made, whatever the node's clock was when it did.
+func spent(pod *corev1.Pod, now time.Time) time.Duration {
+	began := pod.Status.StartTime.Time
+	if made := pod.CreationTimestamp.Time; began.Before(made) {
+		began = made
+	}
+	return max(0, now.Sub(began))
+}
+
+// wallClock is the server's time where that is known: the node's may be wrong.
+func (w *worker) wallClock() time.Time {
+	if now, known := w.set.cfg.ServerTime(); known {
+		return now
+	}
+	return w.memory.Now
 }
 
 func (w *worker) writeLife(path string, l life) {

@@ -42,13 +42,15 @@ func afterFailure(previous Retry, f *Failure, now time.Time) Retry {
 }
 
 // afterExit is the wait before an ended container is started again: none the
-// first time, then 10 s, doubling. Running for ten minutes starts the count anew.
+// first time, then 10 s, doubling. Running for ten minutes starts the count anew:
+// since the last wait was over, because the times of the start and the end are by
+// the wall clock, which may have been set between them.
 func afterExit(previous Retry, c container.State, now time.Time) Retry {
 	if previous.For == c.ID {
 		return previous
 	}
 	next := Retry{Since: now, Until: now, For: c.ID}
-	if previous.For == "" || previous.Reason != "" || c.FinishedAt.Sub(c.StartedAt) >= steadyAfter {
+	if previous.For == "" || previous.Reason != "" || now.Sub(previous.Until) >= steadyAfter {
 		return next
 	}
 	next.Delay = doubled(previous.Delay)

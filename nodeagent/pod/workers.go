@@ -27,7 +27,8 @@ type Config struct {
 	Dir         string                     // in memory, emptied by a reboot; for the pods' own files; a directory by pod uid is made in it
 	Now         func() time.Time
 	Uptime      func() time.Duration // of the machine, suspended or not
-	Parallel    int                  // at most so many creations and starts at once
+	ServerTime  func() (now time.Time, known bool)
+	Parallel    int // at most so many creations and starts at once
 	Log         *slog.Logger
 }
 
@@ -52,6 +53,9 @@ func New(cfg Config) *Workers {
 	}
 	if cfg.Uptime == nil {
 		cfg.Uptime = uptime
+	}
+	if cfg.ServerTime == nil {
+		cfg.ServerTime = func() (time.Time, bool) { return time.Time{}, false }
 	}
 	if cfg.Allocatable == nil {
 		cfg.Allocatable = func() corev1.ResourceList { return nil }

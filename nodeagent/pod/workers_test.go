@@ -49,6 +49,11 @@ func deleted(grace int64) func(*corev1.Pod) {
 
 // agent runs workers in the test's bubble until stop.
 func agent(t *testing.T, e *engine, n *node) (w *pod.Workers, stop func()) {
+	return agentOn(t, e, e, n, nil)
+}
+
+// agentOn runs workers that see e's pods through pods, with a changed config.
+func agentOn(t *testing.T, e *engine, pods pod.Pods, n *node, change func(*pod.Config)) (w *pod.Workers, stop func()) {
 	if e.dir == "" {
 		dir, err := os.MkdirTemp("", "pods")
 		if err != nil {
@@ -57,12 +62,16 @@ func agent(t *testing.T, e *engine, n *node) (w *pod.Workers, stop func()) {
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		e.dir, e.booted = dir, time.Now()
 	}
-	w = pod.New(pod.Config{
-		Pods: e, Containers: e, Images: e, Network: n, Volumes: n, Source: n, Reporter: n, Probes: &n.prober,
+	cfg := pod.Config{
+		Pods: pods, Containers: e, Images: e, Network: n, Volumes: n, Source: n, Reporter: n, Probes: &n.prober,
 		Uptime: func() time.Duration { return time.Since(e.booted) },
 		HostIP: func() string { return "192.0.2.1" }, Resolver: func() pod.Resolver { return pod.Resolver{} },
 		Dir: e.dir, Log: slog.New(slog.DiscardHandler),
-	})
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	w = pod.New(cfg)
 	e.mu.Lock()
 	e.nudge = func(uid string) { w.Nudge(uid) }
 	e.mu.Unlock()

@@ -89,13 +89,12 @@ func TestStartup(t *testing.T) {
 // already are spread over the period.
 func TestNoStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &node{}
+		n := &node{age: time.Hour}
 		p, stop := n.probers(t)
 		defer stop()
 		synctest.Wait()
 		for i := range 100 {
 			c := probed(&corev1.Container{Name: "main", ReadinessProbe: command(0, 10, 1, 1)})
-			c.StartedAt = time.Now().Add(-time.Hour)
 			p.Watch(string(rune('a'+i)), &corev1.Pod{}, []container.Probed{c})
 		}
 		time.Sleep(time.Second)
@@ -108,4 +107,30 @@ func TestNoStorm(t *testing.T) {
 			t.Errorf("%d of 100 probes in ten seconds", n.count())
 		}
 	})
+}
+
+// TestInitialDelayWhateverTheClockSays: Podman's time of the start is by the wall
+// clock, which may be set after it.
+func TestInitialDelayWhateverTheClockSays(t *testing.T) {
+	for _, started := range []time.Time{time.Unix(100, 0), time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &node{age: 10 * time.Second}
+			p, stop := n.probers(t)
+			defer stop()
+			synctest.Wait()
+			c := probed(&corev1.Container{Name: "main", LivenessProbe: command(60, 10, 1, 1)})
+			c.StartedAt = started
+			p.Watch("u", &corev1.Pod{}, []container.Probed{c})
+			time.Sleep(49 * time.Second)
+			synctest.Wait()
+			if n.count() != 0 {
+				t.Errorf("started in %d: probed before its initial delay", started.Year())
+			}
+			time.Sleep(12 * time.Second)
+			synctest.Wait()
+			if n.count() == 0 {
+				t.Errorf("started in %d: not probed after its initial delay", started.Year())
+			}
+		})
+	}
 }

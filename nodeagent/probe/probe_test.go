@@ -22,6 +22,7 @@ import (
 
 // node is what probes work with in a test, and what they told.
 type node struct {
+	age     time.Duration // of every container
 	mu      sync.Mutex
 	events  []string
 	changes int
@@ -58,6 +59,7 @@ func (n *node) event(_ *corev1.Pod, name, _, reason, message string) {
 func (n *node) probers(t *testing.T) (p *probe.Probers, stop func()) {
 	p = probe.New(probe.Config{
 		Dial: (&net.Dialer{}).DialContext, Exec: n.Exec, Event: n.event,
+		Age:     func(int) time.Duration { return n.age },
 		Changed: func(string) { n.set(func() { n.changes++ }) },
 	})
 	ctx, cancel := context.WithCancel(t.Context())

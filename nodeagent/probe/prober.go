@@ -26,10 +26,10 @@ const settled = 5 * time.Second
 
 // firstDelay is when to probe first: what is left of the initial delay and, of
 // containers that ran before the agent, some part of the period, so that not all
-// are probed in one moment. running is how long this agent has run.
-func firstDelay(p *corev1.Probe, startedAt time.Time, running time.Duration) time.Duration {
+// are probed in one moment. age is how long the container has run, and running
+// how long this agent has.
+func firstDelay(p *corev1.Probe, age, running time.Duration) time.Duration {
 	initial, period := seconds(p.InitialDelaySeconds), seconds(p.PeriodSeconds)
-	age := max(0, time.Since(startedAt.Round(0))) // by the wall clock, which may have been set
 	delay := max(0, initial-age)
 	if age > settled && running < period {
 		delay = max(delay, rand.N(period))

@@ -21,6 +21,9 @@ type Config struct {
 	Exec func(ctx context.Context, t container.Target, command []string, limit int) (output []byte, code int, err error)
 	// Event is told what a person should know of a probe. It must not block.
 	Event func(pod *corev1.Pod, container, eventType, reason, message string)
+	// Age is how long a process has run; nil: as the kernel says, by a clock that
+	// nobody sets.
+	Age func(pid int) time.Duration
 	// Changed is told that Watch has news of a pod. It must not block.
 	Changed func(uid string)
 }
@@ -48,6 +51,9 @@ type watched struct {
 
 // New returns Probers; nothing is probed before Run.
 func New(cfg Config) *Probers {
+	if cfg.Age == nil {
+		cfg.Age = age
+	}
 	return &Probers{cfg: cfg, pods: map[string]map[string]*watched{}}
 }
 
@@ -112,14 +118,14 @@ func (p *Probers) start(w *watched) {
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	w.cancel = cancel
-	jitter := time.Since(p.begun)
+	jitter, age := time.Since(p.begun), p.cfg.Age(w.probed.PID)
 	for kind, probe := range map[container.ProbeKind]*corev1.Probe{
 		container.Startup: w.probed.Spec.StartupProbe, container.Liveness: w.probed.Spec.LivenessProbe, container.Readiness: w.probed.Spec.ReadinessProbe,
 	} {
 		if probe == nil || kind == container.Startup && w.health.Started {
 			continue
 		}
-		one := &prober{set: p, watched: w, kind: kind, probe: probe, delay: firstDelay(probe, w.probed.StartedAt, jitter)}
+		one := &prober{set: p, watched: w, kind: kind, probe: probe, delay: firstDelay(probe, age, jitter)}
 		p.group.Go(func() { one.run(ctx) })
 	}
 }

@@ -65,7 +65,12 @@ func (r *Runtime) follow(ctx context.Context, events chan<- container.Event) {
 func (r *Runtime) subscribe(ctx context.Context, events chan<- container.Event) (reached bool, err error) {
 	// Podman sends not even a header before the first event, so that what
 	// happens between the ping and the subscription is asked for by time.
-	since := time.Now().Add(-time.Second)
+	since := r.config.Now().Add(-time.Second)
+	ctx, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { r.stopWhenBehind(ctx, since, stop) })
+	defer watch.Wait()
+	defer stop()
 	ping, err := r.send(ctx, request{method: http.MethodGet, endpoint: "/_ping"})
 	if err != nil {
 		return false, err
@@ -111,6 +116,25 @@ func (r *Runtime) subscribe(ctx context.Context, events chan<- container.Event) 
 		}
 		if !pass(ctx, events, container.Event{PodUID: uid, ContainerID: line.Actor.ID, What: line.Action}) {
 			return true, ctx.Err()
+		}
+	}
+}
+
+// stopWhenBehind stops a subscription when the wall clock was set to before its
+// beginning: until the clock is there again, Podman would leave out all events.
+func (r *Runtime) stopWhenBehind(ctx context.Context, since time.Time, stop func()) {
+	ticker := time.NewTicker(checkRunning)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if r.config.Now().Round(0).Before(since.Round(0)) {
+			r.config.Log.Info("the clock was set back, and podman's events are asked for anew")
+			stop()
+			return
 		}
 	}
 }

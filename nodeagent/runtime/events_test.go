@@ -2,11 +2,14 @@ package runtime_test
 
 import (
 	"context"
+	"log/slog"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"bramble.dev/bramble/nodeagent/container"
+	"bramble.dev/bramble/nodeagent/runtime"
 )
 
 // await reads events until one is as wanted.
@@ -50,4 +53,29 @@ func TestEventsOutliveThePodmanService(t *testing.T) {
 	cancel()
 	for range events { // until it is closed
 	}
+}
+
+// The clock is a day ahead when the agent subscribes, and is set back then: what
+// happens is told all the same.
+func TestEventsGoOnWhenTheClockIsSetBack(t *testing.T) {
+	n := newNode(t)
+	var asked atomic.Int32
+	set := runtime.New(runtime.Config{Socket: n.PodmanSocket(), RuntimeDir: n.RuntimeDir, StateDir: n.state, Log: slog.Default(), Command: n.Command,
+		Now: func() time.Time {
+			if asked.Add(1) == 1 {
+				return time.Now().Add(24 * time.Hour)
+			}
+			return time.Now()
+		}})
+	id := n.run(t, shell(n.makePod(t, "u1"), "exit 1"))
+	events, err := set.Events(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, events, container.Event{What: "connected"})
+	await(t, events, container.Event{What: "connected"})
+	if err := n.RemoveContainer(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	await(t, events, container.Event{PodUID: "u1", ContainerID: id, What: "remove"})
 }

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/containers/podman/v5/pkg/bindings"
 )
@@ -30,6 +31,7 @@ type Config struct {
 	Log        *slog.Logger
 	// Command makes a command of Podman's user; nil: a command of this process's.
 	Command func(ctx context.Context, name string, args ...string) *exec.Cmd
+	Now     func() time.Time // nil: time.Now
 }
 
 // Runtime is rootless Podman as the pod workers see it. All methods are safe
@@ -51,6 +53,9 @@ type Runtime struct {
 
 // New returns a Runtime. It does no I/O: Podman need not run yet.
 func New(config Config) *Runtime {
+	if config.Now == nil {
+		config.Now = time.Now
+	}
 	if config.Command == nil {
 		config.Command = func(ctx context.Context, name string, args ...string) *exec.Cmd {
 			cmd := exec.CommandContext(ctx, name, args...)
