@@ -196,6 +196,7 @@ func (w *worker) mount(ctx context.Context, d Desired) error {
 }
 
 func (w *worker) createPod(ctx context.Context, d Desired) error {
+	w.tellSandboxChange(d)
 	defer w.slot()()
 	err := w.set.cfg.Pods.Create(ctx, container.PodSpec{
 		UID: w.uid, Namespace: d.Pod.Namespace, Name: d.Pod.Name, Hostname: hostname(d.Pod),

@@ -137,8 +137,9 @@ func TestInitCrashLoop(t *testing.T) {
 	})
 }
 
-// TestInitContainersRunOncePerBoot: neither a killed agent nor an infra container
-// or an init container that is gone runs them again; a reboot does.
+// TestInitContainersRunOncePerBoot: neither a killed agent nor an init container
+// that is gone runs them again (nor an infra container that is killed, see
+// TestPodBeginsAnewWhenItsInfraContainerIsKilled); a reboot does.
 func TestInitContainersRunOncePerBoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, n := newEngine(), newNode()
@@ -160,7 +161,6 @@ func TestInitContainersRunOncePerBoot(t *testing.T) {
 		restartAgent()
 		e.mu.Lock()
 		p := e.pods[uid]
-		p.Running = false
 		p.Containers = slices.DeleteFunc(p.Containers, func(c container.State) bool { return c.Name == "a" })
 		e.mu.Unlock()
 		restartAgent()

@@ -30,6 +30,9 @@ func Plan(d Desired, o Observed) []Step {
 // planRun brings the pod's surroundings up, then its containers. What must be
 // stopped goes first, and alone.
 func planRun(d Desired, o Observed) []Step {
+	if steps := planSandboxChange(d, o); len(steps) > 0 {
+		return steps
+	}
 	inside := planMembers(d.Pod, o)
 	if stops := stopsOf(inside); len(stops) > 0 {
 		return stops
