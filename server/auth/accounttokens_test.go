@@ -18,7 +18,7 @@ import (
 // alive are objects that tokens depend on, by "resource/namespace/name".
 type alive map[string]auth.Bound
 
-func (a alive) UID(_ context.Context, resource, namespace, name string) (auth.Bound, error) {
+func (a alive) Find(_ context.Context, resource, namespace, name string) (auth.Bound, error) {
 	return a[resource+"/"+namespace+"/"+name], nil
 }
 
