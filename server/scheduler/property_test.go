@@ -18,7 +18,7 @@ type world struct {
 	pods  map[string]*corev1.Pod
 }
 
-// zone is where a pod is: a node's value of the label that a kind of term names.
+// value is where a pod is: its node's value of the label that a kind of term names.
 func (w *world) value(pod, key string) (string, bool) {
 	for _, n := range w.nodes {
 		if n.Name == w.on[pod] {
