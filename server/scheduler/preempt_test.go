@@ -54,14 +54,14 @@ func TestPreempt(t *testing.T) {
 			if d.Node != "" {
 				t.Fatalf("it fits on %s without", d.Node)
 			}
-			clearing, found := profile().Preempt(s, p, &d)
+			candidate, found := profile().Preempt(s, p, &d)
 			got := ""
 			if found {
 				var names []string
-				for _, v := range clearing.Victims {
+				for _, v := range candidate.Victims {
 					names = append(names, v.Name)
 				}
-				got = clearing.Node + ": " + strings.Join(names, " ")
+				got = candidate.Node + ": " + strings.Join(names, " ")
 			}
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
