@@ -193,7 +193,7 @@ func (a *Agent) watchPods(ctx context.Context) error {
 	for ctx.Err() == nil {
 		watch, stop := context.WithCancel(ctx)
 		over := make(chan struct{})
-		go func() {
+		go func() { // ends with watch; over says so
 			defer close(over)
 			select {
 			case <-a.relist:

@@ -52,8 +52,8 @@ func (a *accounts) Admit(ctx context.Context, req objects.Request) error {
 	pod.Spec.DeprecatedServiceAccount = pod.Spec.ServiceAccountName
 	account, err := a.find(ctx, req.Namespace, pod.Spec.ServiceAccountName)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("error looking up service account %s/%s: %w; create it first (kubectl create serviceaccount %[2]s -n %[1]s), or leave serviceAccountName out",
-			req.Namespace, pod.Spec.ServiceAccountName, plain(err))
+		return fmt.Errorf("error looking up service account %s/%s: %v; create it first (kubectl create serviceaccount %[2]s -n %[1]s), or leave serviceAccountName out",
+			req.Namespace, pod.Spec.ServiceAccountName, err) // %v: its Status is not that of the request
 	}
 	if err != nil {
 		return err
@@ -63,9 +63,6 @@ func (a *accounts) Admit(ctx context.Context, req objects.Request) error {
 	}
 	return nil
 }
-
-// plain is an error as text only: its Status is not that of the request.
-func plain(err error) error { return fmt.Errorf("%s", err.Error()) }
 
 func (a *accounts) find(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
 	stored, err := a.registry.Get(ctx, a.kind, namespace, name)

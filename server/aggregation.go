@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -86,19 +87,26 @@ func (g aggregation) write(ctx context.Context, name string, rules []rbacv1.Poli
 	return nil
 }
 
-// run keeps them up to date until ctx ends. A write that fails is made again with
-// the next change of any role.
+// aggregationRetry is how long after a write that failed it is made again.
+const aggregationRetry = time.Second
+
+// run keeps them up to date until ctx ends.
 func (g aggregation) run(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
 	var worker sync.WaitGroup
 	defer worker.Wait()
 	worker.Go(func() { // ends with ctx
+		var retry <-chan time.Time
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-changed:
-				_ = g.once(ctx)
+			case <-retry:
+			}
+			retry = nil
+			if err := g.once(ctx); err != nil { // the registry has logged why
+				retry = time.After(aggregationRetry)
 			}
 		}
 	})

@@ -151,8 +151,8 @@ func (f *typedFeed) changes(ctx context.Context) ([]auth.RBACChange, error) {
 // living is what tokens depend on, read from the store.
 type living struct{ store *store.Store }
 
-// UID follows auth.Living.
-func (l living) UID(_ context.Context, resource, namespace, name string) (auth.Bound, error) {
+// Find follows auth.Living.
+func (l living) Find(_ context.Context, resource, namespace, name string) (auth.Bound, error) {
 	e, ok := l.store.Get(store.Key{Resource: resource, Namespace: namespace, Name: name})
 	if !ok {
 		return auth.Bound{}, nil

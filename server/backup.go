@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -185,6 +184,6 @@ func follows(s *store.Store) []string {
 // warnUnconfirmed logs, at a start, that nodes wait.
 func warnUnconfirmed(s *store.Store, log *slog.Logger) {
 	if l := s.Lineage(); !l.Confirmed {
-		log.Warn(fmt.Sprintf("the database is a restored backup: nodes keep all their pods until %q says that it takes the place of the lost one", "edgectl restore --confirm"), "epoch", l.Epoch)
+		log.Warn("the database is a restored backup: nodes keep all their pods until `edgectl restore --confirm` says that it takes the place of the lost one", "epoch", l.Epoch)
 	}
 }

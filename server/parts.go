@@ -151,7 +151,7 @@ func (p *parts) openIdentities() (err error) {
 		return err
 	}
 	p.authenticator = auth.NewAuthenticator(p.authority, p.clock, p.keys)
-	key, err := auth.OpenTokenKey(filepath.Join(p.cfg.DataDir, "pki"))
+	key, err := auth.OpenTokenKey(filepath.Join(p.cfg.DataDir, pkiDir))
 	if err != nil {
 		return err
 	}

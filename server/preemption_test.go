@@ -62,7 +62,7 @@ func conditionOf(p *corev1.Pod, kind corev1.PodConditionType) corev1.PodConditio
 	return corev1.PodCondition{}
 }
 
-func TestPriorityClasses(t *testing.T) {
+func TestPodsGetThePriorityOfTheirClass(t *testing.T) {
 	ctx := t.Context()
 	s := start(t, t.TempDir(), nil)
 	c := s.admin(t)
@@ -115,7 +115,7 @@ func TestPriorityClasses(t *testing.T) {
 
 // A more important pod gets its place: the other is told why, is given its
 // grace period, and only then is the place free.
-func TestPreemption(t *testing.T) {
+func TestPreemptedPodLeavesInItsGracePeriod(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
 	s := start(t, dir, nil)
@@ -162,7 +162,7 @@ func TestPreemption(t *testing.T) {
 }
 
 // Gates keep a pod from a node until the last is removed, by kubectl's patch.
-func TestSchedulingGates(t *testing.T) {
+func TestGatesKeepAPodFromANode(t *testing.T) {
 	ctx := t.Context()
 	s := start(t, t.TempDir(), nil)
 	c := s.admin(t)

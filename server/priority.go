@@ -104,6 +104,7 @@ func (p priorities) globalDefault(ctx context.Context) (*schedulingv1.PriorityCl
 		return nil, err
 	}
 	for _, item := range list.Items {
+		// Decoding is dear, and each new pod comes here.
 		if !bytes.Contains(item.Body, []byte(`"globalDefault":true`)) {
 			continue
 		}

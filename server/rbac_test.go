@@ -158,7 +158,7 @@ func TestGrantsAndEscalation(t *testing.T) {
 	}
 }
 
-func TestServiceAccounts(t *testing.T) {
+func TestEachPodHasAServiceAccount(t *testing.T) {
 	r := start(t, t.TempDir(), nil)
 	admin := r.admin(t)
 	core := admin.CoreV1()

@@ -42,15 +42,15 @@ func TestRestoreOfBadArchives(t *testing.T) {
 		archive []byte
 		want    string
 	}{
-		"empty":         {nil, "EOF"},
-		"text":          {[]byte("hello"), "cannot read the backup"},
-		"cut off":       {good[:len(good)-20], "EOF"},
-		"no database":   {archive(t, whole[:6]...), "bramble.db is missing"},
-		"no authority":  {archive(t, whole[0], whole[1], whole[6], whole[7]), "pki/ca.crt is missing"},
-		"climbs out":    {archive(t, append([]string{"pki/../../evil", "x"}, whole...)...), `"pki/../../evil" is not of a backup`},
-		"another file":  {archive(t, append([]string{"etc/passwd", "x"}, whole...)...), `"etc/passwd" is not of a backup`},
-		"twice":         {archive(t, append(whole[6:8:8], whole...)...), "exists"},
-		"a bad databas": {good, "not a database"},
+		"empty":        {nil, "EOF"},
+		"text":         {[]byte("hello"), "cannot read the backup"},
+		"cut off":      {good[:len(good)-20], "EOF"},
+		"no database":  {archive(t, whole[:6]...), "bramble.db is missing"},
+		"no authority": {archive(t, whole[0], whole[1], whole[6], whole[7]), "pki/ca.crt is missing"},
+		"climbs out":   {archive(t, append([]string{"pki/../../evil", "x"}, whole...)...), `"pki/../../evil" is not of a backup`},
+		"another file": {archive(t, append([]string{"etc/passwd", "x"}, whole...)...), `"etc/passwd" is not of a backup`},
+		"twice":        {archive(t, append(whole[6:8:8], whole...)...), "exists"},
+		"no SQLite":    {good, "not a database"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -41,7 +41,7 @@ func TestOwnNamespacesStay(t *testing.T) {
 
 // An administrator who asks to be taken for somebody else has that one's rights
 // and no more.
-func TestImpersonation(t *testing.T) {
+func TestImpersonatorHasTheOthersRights(t *testing.T) {
 	r := start(t, t.TempDir(), nil)
 	for _, as := range []rest.ImpersonationConfig{{UserName: "bob"}, {UserName: "system:node:shelf", Groups: []string{"system:nodes"}}} {
 		config := rest.CopyConfig(r.config)
@@ -111,6 +111,22 @@ func TestStopWithARequestThatHangs(t *testing.T) {
 	}
 }
 
+// refuses holds that no server serves what is in dir, and says why.
+func refuses(t *testing.T, dir, why string) {
+	t.Helper()
+	cfg := server.DefaultConfig()
+	cfg.DataDir, cfg.Listen = dir, "127.0.0.1:0"
+	s, err := server.New(cfg, nil, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := s.Run(ctx); err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("it served: %v", err)
+	}
+}
+
 // An emptied database is not taken for a new cluster; a removed one is.
 func TestEmptiedDatabase(t *testing.T) {
 	dir := t.TempDir()
@@ -122,17 +138,7 @@ func TestEmptiedDatabase(t *testing.T) {
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	cfg := server.DefaultConfig()
-	cfg.DataDir, cfg.Listen = dir, "127.0.0.1:0"
-	s, err := server.New(cfg, nil, quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if err := s.Run(ctx); err == nil || !strings.Contains(err.Error(), "the file is empty") {
-		t.Errorf("it served: %v", err)
-	}
+	refuses(t, dir, "the file is empty")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +151,7 @@ func TestEmptiedDatabase(t *testing.T) {
 }
 
 // A database whose authority is gone is not served under a new one.
-func TestLostAuthority(t *testing.T) {
+func TestDatabaseWithoutItsAuthorityIsNotServed(t *testing.T) {
 	dir := t.TempDir()
 	r := start(t, dir, nil)
 	if err := r.stop(); err != nil {
@@ -154,17 +160,7 @@ func TestLostAuthority(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "pki")); err != nil {
 		t.Fatal(err)
 	}
-	cfg := server.DefaultConfig()
-	cfg.DataDir, cfg.Listen = dir, "127.0.0.1:0"
-	s, err := server.New(cfg, nil, quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if err := s.Run(ctx); err == nil || !strings.Contains(err.Error(), "bramble-server restore") {
-		t.Errorf("it served: %v", err)
-	}
+	refuses(t, dir, "bramble-server restore")
 }
 
 // Quantities that take for ever to compare are refused wherever they come in.

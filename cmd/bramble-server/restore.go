@@ -26,7 +26,7 @@ func newRestore() *cobra.Command {
 			}
 			f, err := os.Open(args[0])
 			if err != nil {
-				return err
+				return settings.Hint(fmt.Errorf("cannot read the backup: %w", err), "name the file that edgectl backup wrote")
 			}
 			defer f.Close()
 			info, err := server.Restore(c.Context(), cfg.server.DataDir, f, replace)

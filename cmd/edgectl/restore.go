@@ -23,12 +23,13 @@ func newRestore(flags *genericclioptions.ConfigFlags, streams genericiooptions.I
 		Args:    cobra.NoArgs,
 		Run: func(c *cobra.Command, _ []string) {
 			var body any
+			verb := "ask about"
 			if confirm {
-				body = struct{}{}
+				body, verb = struct{}{}, "confirm"
 			}
 			var status api.RestoreStatus
 			if err := call(c.Context(), flags, api.RestorePath, body, &status); err != nil {
-				fail(streams, fmt.Errorf("cannot ask about the restore: %w", err), hintFor(err, "the server is no Bramble server"))
+				fail(streams, fmt.Errorf("cannot %s the restore: %w", verb, err), hintFor(err, "the server is no Bramble server"))
 			}
 			fmt.Fprintln(streams.Out, describeRestore(status))
 		},

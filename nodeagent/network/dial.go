@@ -3,6 +3,7 @@ package network
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -28,7 +29,7 @@ func (s *Server) getDial(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "tcp") {
-		s.refuse(w, invalid(fmt.Errorf("dial needs the header Upgrade: tcp")))
+		s.refuse(w, invalid(errors.New("dial needs the header Upgrade: tcp")))
 		return
 	}
 	n, err := s.current()

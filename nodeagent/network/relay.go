@@ -34,7 +34,7 @@ type relay struct {
 	log        *slog.Logger
 	wake       chan struct{} // holds one: place changed
 
-	mu    sync.Mutex // guards place
+	mu    sync.Mutex // protects place
 	place relayPlace
 }
 

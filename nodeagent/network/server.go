@@ -45,7 +45,7 @@ type Server struct {
 	// work is held by what changes namespaces: one change at a time.
 	work chan struct{}
 
-	mu   sync.Mutex // guards node
+	mu   sync.Mutex // protects node
 	node *netapi.Node
 }
 

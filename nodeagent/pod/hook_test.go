@@ -103,7 +103,7 @@ func TestPreStopWithinTheGrace(t *testing.T) {
 	})
 }
 
-func TestFailedPostStart(t *testing.T) {
+func TestFailedPostStartEndsTheContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, n := newEngine(), newNode()
 		n.hook = func(_ context.Context, _ string) error { return errors.New("no") }
@@ -121,7 +121,7 @@ func TestFailedPostStart(t *testing.T) {
 	})
 }
 
-func TestFailedProbes(t *testing.T) {
+func TestFailedProbeEndsTheContainer(t *testing.T) {
 	for _, c := range []struct {
 		kind   container.ProbeKind
 		policy corev1.RestartPolicy

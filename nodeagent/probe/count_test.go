@@ -17,8 +17,8 @@ func command(initial, period, success, failure int32) *corev1.Probe {
 	}
 }
 
-// TestThresholds counts successes and failures in a row, from the initial delay on.
-func TestThresholds(t *testing.T) {
+// TestThresholdsCountOutcomesInARow counts successes and failures in a row, from the initial delay on.
+func TestThresholdsCountOutcomesInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{}
 		p, stop := n.probers(t)
@@ -55,8 +55,8 @@ func TestThresholds(t *testing.T) {
 	})
 }
 
-// TestStartup holds back the other probes until the container has started.
-func TestStartup(t *testing.T) {
+// TestStartupProbeHoldsBackTheOthers holds back the other probes until the container has started.
+func TestStartupProbeHoldsBackTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{code: 1}
 		p, stop := n.probers(t)
@@ -85,9 +85,9 @@ func TestStartup(t *testing.T) {
 	})
 }
 
-// TestNoStorm: after a start of the agent the probes of containers that run
+// TestFirstProbesAreSpread: after a start of the agent the probes of containers that run
 // already are spread over the period.
-func TestNoStorm(t *testing.T) {
+func TestFirstProbesAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{age: time.Hour}
 		p, stop := n.probers(t)

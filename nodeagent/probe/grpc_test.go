@@ -36,7 +36,7 @@ func serve(t *testing.T, h *health.Server) int32 {
 	return int32(l.Addr().(*net.TCPAddr).Port)
 }
 
-func TestGRPC(t *testing.T) {
+func TestGRPCProbeUnderstandsRealHealthServices(t *testing.T) {
 	h := health.NewServer()
 	h.SetServingStatus("fine", healthv1.HealthCheckResponse_SERVING)
 	h.SetServingStatus("ill", healthv1.HealthCheckResponse_NOT_SERVING)

@@ -102,7 +102,7 @@ func verdict(t *testing.T, n *node, handler corev1.ProbeHandler, ports ...corev1
 	return false, ""
 }
 
-func TestHTTP(t *testing.T) {
+func TestHTTPProbeFollowsTheKubelet(t *testing.T) {
 	var elsewhere string
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

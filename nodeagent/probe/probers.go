@@ -32,8 +32,8 @@ type Config struct {
 type Probers struct {
 	cfg Config
 
-	mu    sync.Mutex // protects what follows
-	ctx   context.Context
+	mu    sync.Mutex      // protects what follows
+	ctx   context.Context // Run's; nil before it and after its end
 	begun time.Time
 	pods  map[string]map[string]*watched // by pod uid and container id
 	group sync.WaitGroup
@@ -57,7 +57,8 @@ func New(cfg Config) *Probers {
 	return &Probers{cfg: cfg, pods: map[string]map[string]*watched{}}
 }
 
-// Run probes until ctx ends, and waits for the probes to end.
+// Run probes until ctx ends, waits for the probes to end, and returns ctx's error.
+// It is called once.
 func (p *Probers) Run(ctx context.Context) error {
 	p.mu.Lock()
 	p.ctx, p.begun = ctx, time.Now()
@@ -68,6 +69,9 @@ func (p *Probers) Run(ctx context.Context) error {
 	}
 	p.mu.Unlock()
 	<-ctx.Done()
+	p.mu.Lock()
+	p.ctx = nil // no probe starts from here on
+	p.mu.Unlock()
 	p.group.Wait()
 	return ctx.Err()
 }
@@ -118,14 +122,14 @@ func (p *Probers) start(w *watched) {
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	w.cancel = cancel
-	jitter, age := time.Since(p.begun), p.cfg.Age(w.probed.PID)
+	running, age := time.Since(p.begun), p.cfg.Age(w.probed.PID)
 	for kind, probe := range map[container.ProbeKind]*corev1.Probe{
 		container.Startup: w.probed.Spec.StartupProbe, container.Liveness: w.probed.Spec.LivenessProbe, container.Readiness: w.probed.Spec.ReadinessProbe,
 	} {
 		if probe == nil || kind == container.Startup && w.health.Started {
 			continue
 		}
-		one := &prober{set: p, watched: w, kind: kind, probe: probe, delay: firstDelay(probe, age, jitter)}
+		one := &prober{set: p, watched: w, kind: kind, probe: probe, delay: firstDelay(probe, age, running)}
 		p.group.Go(func() { one.run(ctx) })
 	}
 }

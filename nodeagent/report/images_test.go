@@ -12,7 +12,7 @@ import (
 	"bramble.dev/bramble/nodeagent/report"
 )
 
-func TestNodeImages(t *testing.T) {
+func TestNodeStatusNamesTheLargestImages(t *testing.T) {
 	stored := []container.StoredImage{
 		{Tags: []string{"docker.io/library/small:1"}, SizeBytes: 1},
 		{Tags: []string{"t2", "t1", "t3", "t4"}, Digests: []string{"d3", "d1", "d2", "d4"}, SizeBytes: 3},

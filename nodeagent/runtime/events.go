@@ -50,12 +50,7 @@ func (r *Runtime) follow(ctx context.Context, events chan<- container.Event) {
 			pause = shortestRetry
 		}
 		r.config.Log.Debug("podman's events broke off", "err", err, "retry", pause)
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
+		wait(ctx, pause)
 		pause = min(2*pause, longestRetry)
 	}
 }

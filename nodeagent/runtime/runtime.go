@@ -44,7 +44,7 @@ type Runtime struct {
 	config Config
 	calls  atomic.Int64 // requests in flight, the stream of events apart
 
-	mu         sync.Mutex           // guards what follows
+	mu         sync.Mutex           // protects what follows
 	connection *bindings.Connection // nil until Podman has answered once; it dials anew for each request
 	pauseThere bool                 // the pause image was seen
 	exits      map[string]exit      // by container id: what only an inspect tells of ended containers

@@ -42,10 +42,11 @@ type Service struct {
 	MaxRSS   int64         // bytes; 0: 150 MB
 }
 
-// How long a service may take to answer, and to end.
+// How long a service may take to start, to answer, and to end.
 const (
-	startLimit = 30 * time.Second
-	endLimit   = 10 * time.Second
+	startLimit  = 30 * time.Second
+	answerLimit = 10 * time.Second
+	endLimit    = 10 * time.Second
 )
 
 // mostSilences is how many looks in a row a service may leave without an answer
@@ -230,7 +231,7 @@ func (s *Service) outgrown(server *process) bool {
 func (s *Service) ping(ctx context.Context) (*process, error) {
 	patience := s.Patience
 	if patience == 0 {
-		patience = endLimit
+		patience = answerLimit
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

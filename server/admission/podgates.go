@@ -5,17 +5,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// gated says in the status of a new pod that its gates keep it from a node.
-func gated(p *corev1.Pod) {
+// setGated says in the status of a new pod that its gates keep it from a node.
+func setGated(p *corev1.Pod) {
 	if len(p.Spec.SchedulingGates) > 0 {
 		SetPodCondition(&p.Status, corev1.PodCondition{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
 			Message: "Scheduling is blocked due to non-empty scheduling gates", ObservedGeneration: p.Generation,
-		}, metav1.Now())
+		}, p.CreationTimestamp)
 	}
 }
 

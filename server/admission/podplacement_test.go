@@ -22,7 +22,7 @@ spec:
   containers: [{name: c, image: i}]
 `
 
-func TestGates(t *testing.T) {
+func TestGatesMayOnlyBeRemoved(t *testing.T) {
 	was := podOf(t, gatedPod)
 	admission.PreparePod(was)
 	if c := was.Status.Conditions; len(c) != 1 || c[0].Type != corev1.PodScheduled || c[0].Status != corev1.ConditionFalse || c[0].Reason != "SchedulingGated" {
@@ -125,7 +125,7 @@ func TestPlacementIsBounded(t *testing.T) {
 	}
 }
 
-func TestPriorityClasses(t *testing.T) {
+func TestSystemPriorityClassesAreKept(t *testing.T) {
 	class := func(name string, value int32, change ...func(*schedulingv1.PriorityClass)) *schedulingv1.PriorityClass {
 		c := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
 		admission.DefaultPriorityClass(c)

@@ -9,7 +9,7 @@ import (
 func PreparePod(p *corev1.Pod) {
 	p.Generation = 1
 	p.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: QOSClass(p)}
-	gated(p)
+	setGated(p)
 	mergeLabelKeys(p)
 }
 

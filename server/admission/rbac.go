@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -135,11 +136,7 @@ func validateRoleRef(ref rbacv1.RoleRef, kinds ...string) field.ErrorList {
 	if ref.APIGroup != rbacv1.GroupName {
 		errs = append(errs, field.NotSupported(at.Child("apiGroup"), ref.APIGroup, []string{rbacv1.GroupName}))
 	}
-	known := false
-	for _, kind := range kinds {
-		known = known || ref.Kind == kind
-	}
-	if !known {
+	if !slices.Contains(kinds, ref.Kind) {
 		errs = append(errs, field.NotSupported(at.Child("kind"), ref.Kind, kinds))
 	}
 	if ref.Name == "" {

@@ -10,7 +10,7 @@ import (
 	"bramble.dev/bramble/server/admission"
 )
 
-func TestRBAC(t *testing.T) {
+func TestRolesAndBindingsAreValidated(t *testing.T) {
 	good := rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}
 	paths := rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/x"}}
 	mixed := paths

@@ -40,12 +40,12 @@ const (
 
 // Living are the objects that a token depends on.
 type Living interface {
-	// UID returns the uid of an object of resource serviceaccounts, pods or
-	// secrets, "" when there is none, and, of a pod, its node and account.
-	UID(ctx context.Context, resource, namespace, name string) (Bound, error)
+	// Find returns an object of resource serviceaccounts, pods or secrets; its UID
+	// is "" when there is none.
+	Find(ctx context.Context, resource, namespace, name string) (Bound, error)
 }
 
-// Bound is what a token is bound to.
+// Bound is an object that a token can be bound to.
 type Bound struct {
 	UID           types.UID
 	Ending        bool   // it has a deletionTimestamp
@@ -91,14 +91,15 @@ func NewAccountTokens(key *TokenKey, clock *Clock, living Living) *AccountTokens
 	return &AccountTokens{key: key, clock: clock, living: living, verified: make(map[[sha256.Size]byte]accountClaims)}
 }
 
-// Create answers a TokenRequest for an account. A node gets tokens only for pods
-// that are bound to it.
+// Create answers a TokenRequest for an account, and leaves req as it is. A node
+// gets tokens only for pods that are bound to it. A refusal is a StatusError; any
+// other error is Living's.
 func (t *AccountTokens) Create(ctx context.Context, namespace, name string, req *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 	req = req.DeepCopy()
 	if errs := defaultTokenRequest(req); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: authenticationv1.GroupName, Kind: "TokenRequest"}, name, errs)
 	}
-	account, err := t.living.UID(ctx, "serviceaccounts", namespace, name)
+	account, err := t.living.Find(ctx, "serviceaccounts", namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func (t *AccountTokens) bind(ctx context.Context, claims *accountClaims, req *au
 		return nil
 	}
 	resource := map[string]string{"Pod": "pods", "Secret": "secrets"}[ref.Kind]
-	bound, err := t.living.UID(ctx, resource, claims.Kubernetes.Namespace, ref.Name)
+	bound, err := t.living.Find(ctx, resource, claims.Kubernetes.Namespace, ref.Name)
 	if err != nil {
 		return err
 	}
@@ -205,7 +206,8 @@ func (t *AccountTokens) bind(ctx context.Context, claims *accountClaims, req *au
 }
 
 // User says whose token this is, if it is for one of the audiences, and for which
-// of them. It fails with an error that says why the token is not good.
+// of them. It fails with an error that says why the token is not good, or with
+// Living's.
 func (t *AccountTokens) User(ctx context.Context, token string, audiences []string) (api.User, []string, error) {
 	claims, err := t.claims(token)
 	if err != nil {
@@ -228,7 +230,7 @@ func (t *AccountTokens) User(ctx context.Context, token string, audiences []stri
 		if o.object == nil {
 			continue
 		}
-		alive, err := t.living.UID(ctx, o.resource, k.Namespace, o.object.Name)
+		alive, err := t.living.Find(ctx, o.resource, k.Namespace, o.object.Name)
 		if err != nil {
 			return api.User{}, nil, err
 		}

@@ -18,7 +18,7 @@ import (
 // alive are objects that tokens depend on, by "resource/namespace/name".
 type alive map[string]auth.Bound
 
-func (a alive) UID(_ context.Context, resource, namespace, name string) (auth.Bound, error) {
+func (a alive) Find(_ context.Context, resource, namespace, name string) (auth.Bound, error) {
 	return a[resource+"/"+namespace+"/"+name], nil
 }
 
@@ -31,7 +31,7 @@ func accountTokens(t testing.TB, objects alive) *auth.AccountTokens {
 	return auth.NewAccountTokens(key, auth.NewClock(buildDate()), objects)
 }
 
-func TestTokenRequests(t *testing.T) {
+func TestTokenRequestIsCheckedAndBound(t *testing.T) {
 	objects := alive{
 		"serviceaccounts/a/bot": {UID: "1"}, "serviceaccounts/a/ending": {UID: "2", Ending: true},
 		"pods/a/p": {UID: "3", Node: "shelf", Account: "bot"}, "pods/a/other": {UID: "4", Node: "attic", Account: "bot"},
@@ -129,7 +129,7 @@ func TestTokensEnd(t *testing.T) {
 }
 
 // A token that was touched, or that another key signed, is nobody's.
-func TestForgedTokens(t *testing.T) {
+func TestForgedTokenIsNobodys(t *testing.T) {
 	objects := alive{"serviceaccounts/a/bot": {UID: "1"}}
 	tokens, others := accountTokens(t, objects), accountTokens(t, objects)
 	mint := func(from *auth.AccountTokens) string {
@@ -179,7 +179,7 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-func TestImpersonate(t *testing.T) {
+func TestImpersonationNeedsEachRight(t *testing.T) {
 	f := defaultPolicy()
 	f.put(ofCluster("ann", policyRule("impersonate", "", "users,groups", "bob", "g"),
 		policyRule("impersonate", "authentication.k8s.io", "userextras/scopes", "x"), policyRule("impersonate", "", "serviceaccounts"))...)

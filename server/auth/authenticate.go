@@ -24,9 +24,9 @@ var ErrExpired = errors.New("the client certificate has expired")
 const maxVerified = 1024
 
 // Authenticator knows users by their client certificates, and service accounts by
-// their tokens. TLS must have been
-// told to ask for one and not to verify it (tls.RequestClientCert): verifying is
-// done here, by a Clock, so that a stranger gets a 401 and no broken handshake.
+// their tokens. TLS must have been told to ask for a certificate and not to verify
+// it (tls.RequestClientCert): that is done here, by a Clock, so that a stranger
+// gets a 401 and no broken handshake.
 // It is safe for concurrent use.
 type Authenticator struct {
 	ca    *Authority
@@ -52,8 +52,9 @@ func NewAuthenticator(ca *Authority, clock *Clock, keys *NodeKeys) *Authenticato
 }
 
 // Authenticate says who makes a request: the node of the tunnel that it came
-// through, or the owner of the connection's client certificate. It returns false
-// for a request without credentials and a 401 StatusError for bad ones.
+// through, the owner of the connection's client certificate, or the service
+// account of a bearer token. It returns false for a request without credentials
+// and a 401 StatusError for bad ones.
 func (a *Authenticator) Authenticate(r *http.Request) (api.User, bool, error) {
 	if user, ok := api.UserFrom(r.Context()); ok {
 		// The tunnel put it there; its node may have been revoked since.

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,7 +137,7 @@ func (e *Escalation) holds(ctx context.Context, user api.User, resource string, 
 }
 
 func forbid(resource, name, text string) error {
-	return apierrors.NewForbidden(schema.GroupResource{Group: rbacv1.GroupName, Resource: resource}, name, fmt.Errorf("%s", text))
+	return apierrors.NewForbidden(schema.GroupResource{Group: rbacv1.GroupName, Resource: resource}, name, errors.New(text))
 }
 
 // describeRule is a rule as Kubernetes prints it: {APIGroups:["apps"], ...}.

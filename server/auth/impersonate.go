@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -115,8 +116,11 @@ func refuseImpersonation(a Attributes, reason string) error {
 	if reason != "" {
 		text += ": " + reason
 	}
-	return apierrors.NewForbidden(schema.GroupResource{Group: a.Group, Resource: a.Resource}, a.Name, fmt.Errorf("%s", text))
+	return apierrors.NewForbidden(schema.GroupResource{Group: a.Group, Resource: a.Resource}, a.Name, errors.New(text))
 }
+
+// errAnonymous is that somebody without credentials wants to be somebody else.
+var errAnonymous = errors.New("who has no credentials cannot act as somebody else")
 
 func cutFold(s, prefix string) (string, bool) {
 	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {

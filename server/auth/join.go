@@ -120,11 +120,11 @@ func taken(name string, err error) error {
 	case errors.Is(err, errOldToken):
 		return apierrors.NewConflict(nodes, name, fmt.Errorf("%w; %s", err, wayOut))
 	case errors.Is(err, errNameTaken), errors.Is(err, errRevoked):
-		return apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, name, fmt.Errorf(
+		return apierrors.NewConflict(nodes, name, fmt.Errorf(
 			"%w; join under another name (bramble-agent join --node-name NAME), or, if the old board is gone or was set up anew, "+
 				"free the name first: edgectl delete node %s", err, name))
 	case errors.Is(err, errNoCIDR):
-		return apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, name, fmt.Errorf(
+		return apierrors.NewForbidden(nodes, name, fmt.Errorf(
 			"%w; delete nodes that are gone, or start the server with a larger --cluster-cidr", err))
 	}
 	return err

@@ -86,6 +86,14 @@ func (k *NodeKeys) Admits(node string) error {
 	return nil
 }
 
+// knows reports whether there is a record of the node.
+func (k *NodeKeys) knows(name string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, ok := k.nodes[name]
+	return ok
+}
+
 func (n nodeEntry) admits(key string) error {
 	switch {
 	case n.Revoked || slices.Contains(n.RevokedKeys, key):

@@ -73,7 +73,7 @@ func policyRule(verbs, groups, resources string, names ...string) rbacv1.PolicyR
 	}
 }
 
-func TestRBACRules(t *testing.T) {
+func TestRulesAllowWhatTheySay(t *testing.T) {
 	f := defaultPolicy()
 	f.put(
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "logs"}, Rules: []rbacv1.PolicyRule{
@@ -175,7 +175,7 @@ func TestRBACFollowsItsFeed(t *testing.T) {
 	}
 }
 
-func TestEscalation(t *testing.T) {
+func TestNobodyGivesWhatTheyLack(t *testing.T) {
 	f := defaultPolicy()
 	f.put(
 		roleBinding("a", "1", "ClusterRole", "admin", rbacv1.Subject{Kind: "User", Name: "ann"}),
@@ -229,7 +229,7 @@ func TestEscalation(t *testing.T) {
 	}
 }
 
-func TestAggregate(t *testing.T) {
+func TestAggregateGathersEachRuleOnce(t *testing.T) {
 	named := func(name string, labels map[string]string, verbs string) *rbacv1.ClusterRole {
 		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Rules: []rbacv1.PolicyRule{policyRule(verbs, "", "pods")}}
 	}
@@ -248,7 +248,7 @@ func TestAggregate(t *testing.T) {
 	}
 }
 
-func TestReviews(t *testing.T) {
+func TestReviewsTellWhoMayWhat(t *testing.T) {
 	f := defaultPolicy()
 	f.put(roleBinding("a", "1", "ClusterRole", "view", rbacv1.Subject{Kind: "User", Name: "ann"}))
 	rules := auth.NewRBAC(f)

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -202,6 +201,3 @@ func userInfo(user api.User) authenticationv1.UserInfo {
 	}
 	return info
 }
-
-// errAnonymous is that somebody without credentials wants to be somebody else.
-var errAnonymous = errors.New("who has no credentials cannot act as somebody else")

@@ -45,11 +45,3 @@ func (e *Enrolment) revoke(ctx context.Context, node string) (*api.RevokeRespons
 	}
 	return &api.RevokeResponse{NodeName: node, Revoked: now.Format(time.RFC3339)}, nil
 }
-
-// knows reports whether there is a record of the node.
-func (k *NodeKeys) knows(name string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, ok := k.nodes[name]
-	return ok
-}

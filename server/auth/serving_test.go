@@ -78,7 +78,7 @@ func TestServingRenews(t *testing.T) {
 	})
 }
 
-func TestUserCertificates(t *testing.T) {
+func TestUserCertificateNeedsTheRightToImpersonate(t *testing.T) {
 	c := newCluster(t)
 	f := defaultPolicy()
 	f.put(ofCluster("ann", policyRule("impersonate", "", "users", "bob"))...)

@@ -106,7 +106,7 @@ func checkUser(u api.User) error {
 	case u.Name == "" || len(u.Name) > maxUserName:
 		return fmt.Errorf("csr: the common name, which is the user's, must have 1 to %d bytes", maxUserName)
 	case strings.HasPrefix(u.Name, "system:"):
-		return fmt.Errorf("csr: user names that begin with \"system:\" are reserved; nodes join by a token, service accounts have tokens")
+		return errors.New("csr: user names that begin with \"system:\" are reserved; nodes join by a token, service accounts have tokens")
 	case len(u.Groups) > maxUserGroups:
 		return fmt.Errorf("csr: more than %d groups", maxUserGroups)
 	}

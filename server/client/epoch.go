@@ -10,8 +10,7 @@ import (
 )
 
 // epochKeeper reads the database's epoch and the server's time from each response.
-// It also says who
-// asks, which client-go leaves to the transport.
+// It also says who asks, which client-go leaves to the transport.
 type epochKeeper struct {
 	next     http.RoundTripper
 	agent    string

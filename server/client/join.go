@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -61,7 +62,7 @@ func Join(ctx context.Context, address, token, nodeName string, key crypto.Signe
 func Renew(ctx context.Context, address string, ca []byte, certificate tls.Certificate, now func() time.Time) (api.JoinResponse, error) {
 	key, ok := certificate.PrivateKey.(crypto.Signer)
 	if !ok || len(certificate.Certificate) == 0 {
-		return api.JoinResponse{}, fmt.Errorf("cannot renew the certificate: there is no certificate with a key")
+		return api.JoinResponse{}, errors.New("cannot renew the certificate: there is no certificate with a key")
 	}
 	leaf, err := x509.ParseCertificate(certificate.Certificate[0])
 	if err != nil {
@@ -87,7 +88,7 @@ func Renew(ctx context.Context, address string, ca []byte, certificate tls.Certi
 func splitToken(token string) (caHash, bearer string, err error) {
 	parts := strings.Split(strings.TrimSpace(token), ".")
 	if len(parts) != 4 || parts[0] != "bramble1" || len(parts[1]) != 64 || parts[2] == "" || parts[3] == "" {
-		return "", "", fmt.Errorf("this is no join token: it must look like bramble1.HASH.ID.SECRET; edgectl token create makes one")
+		return "", "", errors.New("this is no join token: it must look like bramble1.HASH.ID.SECRET; edgectl token create makes one")
 	}
 	return parts[1], parts[2] + "." + parts[3], nil
 }
@@ -110,7 +111,7 @@ func checkReply(out api.JoinResponse, key crypto.Signer) error {
 		return fmt.Errorf("cannot read the certificate in the server's answer: %w", err)
 	}
 	if public, ok := cert.PublicKey.(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(key.Public()) {
-		return fmt.Errorf("the certificate in the server's answer is for another key")
+		return errors.New("the certificate in the server's answer is for another key")
 	}
 	return nil
 }

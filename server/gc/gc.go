@@ -33,7 +33,7 @@ type Collector struct {
 	namespaces Namespaces
 	log        *slog.Logger
 
-	mu      sync.Mutex      // guards ending
+	mu      sync.Mutex      // protects ending
 	ending  map[string]bool // the namespaces with a worker; true: look again at its end
 	workers sync.WaitGroup
 }

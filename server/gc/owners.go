@@ -60,7 +60,7 @@ type Owners struct {
 	objects Objects
 	log     *slog.Logger
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // protects what follows
 	owned   map[types.UID]map[Ref]bool
 	known   map[Ref]Object // those that have owners
 	queue   []Ref
@@ -116,6 +116,7 @@ func (c *Owners) tell(o Object, gone bool) {
 	}
 }
 
+// link notes who owns dependent. Caller holds mu.
 func (c *Owners) link(owner types.UID, dependent Ref) {
 	if c.owned[owner] == nil {
 		c.owned[owner] = map[Ref]bool{}
@@ -123,6 +124,7 @@ func (c *Owners) link(owner types.UID, dependent Ref) {
 	c.owned[owner][dependent] = true
 }
 
+// unlink takes link back. Caller holds mu.
 func (c *Owners) unlink(owner types.UID, dependent Ref) {
 	delete(c.owned[owner], dependent)
 	if len(c.owned[owner]) == 0 {
@@ -145,30 +147,30 @@ func (c *Owners) add(ref Ref) {
 
 // work treats what is queued until ctx ends.
 func (c *Owners) work(ctx context.Context) {
-	var failed []Ref
-	retry := time.NewTimer(0)
-	defer retry.Stop()
+	failed := map[Ref]bool{}
+	var retry <-chan time.Time // nil while nothing has failed: changes of others do not put it off
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.changed:
-		case <-retry.C:
+		case <-retry:
 			c.mu.Lock()
-			for _, ref := range failed {
+			for ref := range failed {
 				c.add(ref)
 			}
 			c.mu.Unlock()
-			failed = nil
+			clear(failed)
+			retry = nil
 		}
 		for ref, ok := c.next(); ok && ctx.Err() == nil; ref, ok = c.next() {
 			if err := c.treat(ctx, ref); err != nil && ctx.Err() == nil {
 				c.log.Warn("cannot collect an object yet", "kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "err", err)
-				failed = append(failed, ref)
+				failed[ref] = true
 			}
 		}
-		if len(failed) > 0 {
-			retry.Reset(retryAfter)
+		if len(failed) > 0 && retry == nil {
+			retry = time.After(retryAfter)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (r *Registry) Watch(ctx context.Context, k *Kind, namespace string, opts Wa
 	ctx, stop := context.WithCancel(ctx)
 	w := &Watch{events: make(chan WatchEvent, 16), stop: stop, done: make(chan struct{})}
 	run := watchRun{Watch: w, registry: r, selection: s, source: source, options: opts}
-	go run.run(ctx, initial)
+	go run.run(ctx, initial) // ends with ctx; Stop waits for it
 	return w, nil
 }
 

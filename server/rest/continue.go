@@ -3,7 +3,7 @@ package rest
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
+	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -34,7 +34,7 @@ func parseContinuation(token string) (c continuation, err error) {
 		err = json.Unmarshal(text, &c)
 	}
 	if err == nil && c.After.Name == "" {
-		err = fmt.Errorf("it names no object")
+		err = errors.New("it names no object")
 	}
 	if err != nil {
 		return c, badRequest("continue key is not valid: %v: list again without it", err)

@@ -36,9 +36,9 @@ type lanes struct {
 
 // lane is one user's.
 type lane struct {
-	turns   chan struct{} // holds one for each request being served
-	waiting int           // or being served
-	streams int
+	turns    chan struct{} // holds one for each request being served
+	requests int           // waiting or being served
+	streams  int
 }
 
 func newLanes(limits Limits) *lanes {
@@ -98,10 +98,10 @@ func (l *lanes) queue(user string) (*lane, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	my := l.lane(user)
-	if my.waiting >= l.limits.InFlight+l.limits.Waiting {
+	if my.requests >= l.limits.InFlight+l.limits.Waiting {
 		return nil, tooMany("%d requests of user %q are under way and %d wait", l.limits.InFlight, user, l.limits.Waiting)
 	}
-	my.waiting++
+	my.requests++
 	return my, nil
 }
 
@@ -124,7 +124,7 @@ func (l *lanes) enterStream(user string) (leave func(), err error) {
 func (l *lanes) leave(user string, my *lane) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	my.waiting--
+	my.requests--
 	l.drop(user, my)
 }
 
@@ -140,7 +140,7 @@ func (l *lanes) lane(user string) *lane {
 
 // drop forgets a lane in which nothing is under way. Caller holds mu.
 func (l *lanes) drop(user string, my *lane) {
-	if my.waiting == 0 && my.streams == 0 {
+	if my.requests == 0 && my.streams == 0 {
 		delete(l.byUser, user)
 	}
 }

@@ -40,10 +40,10 @@ func (s *server) list(w http.ResponseWriter, r *request) error {
 }
 
 // find lists by what a client asked for.
-func (s *server) find(r *request, opts listOptionsOf) (objects.List, error) {
+func (s *server) find(r *request, opts listQuery) (objects.List, error) {
 	found, err := s.cfg.Registry.List(r.Context(), r.kind, r.Namespace, opts.ListOptions)
-	if err == nil && opts.reached > found.Rev {
-		opts.At = opts.reached // it is not there yet: the registry's error says so
+	if err == nil && opts.minRev > found.Rev {
+		opts.At = opts.minRev // it is not there yet: the registry's error says so
 		found, err = s.cfg.Registry.List(r.Context(), r.kind, r.Namespace, opts.ListOptions)
 	}
 	if opts.token != nil && apierrors.IsResourceExpired(err) {
@@ -67,15 +67,15 @@ func listMeta(found objects.List) metav1.ListMeta {
 	return meta
 }
 
-// listOptionsOf is what the query of a list says.
-type listOptionsOf struct {
+// listQuery is what the query of a list says.
+type listQuery struct {
 	objects.ListOptions
-	reached uint64        // the revision that the answer must have reached
-	token   *continuation // of what the client goes on with
+	minRev uint64        // the revision that the answer must have reached
+	token  *continuation // of what the client goes on with
 }
 
 // listOptions reads the query of a list.
-func listOptions(q url.Values) (opts listOptionsOf, err error) {
+func listOptions(q url.Values) (opts listQuery, err error) {
 	if opts.Labels, opts.Fields, err = selectors(q); err != nil {
 		return opts, err
 	}
@@ -85,13 +85,13 @@ func listOptions(q url.Values) (opts listOptionsOf, err error) {
 	if token := q.Get("continue"); token != "" {
 		return opts, opts.goOn(token, q)
 	}
-	if opts.reached, err = revision(q); err != nil {
+	if opts.minRev, err = revision(q); err != nil {
 		return opts, err
 	}
 	switch match := metav1.ResourceVersionMatch(q.Get("resourceVersionMatch")); {
 	case match == "":
-		if opts.Limit > 0 && opts.reached > 0 {
-			opts.At = opts.reached // Kubernetes' rule for a first page
+		if opts.Limit > 0 && opts.minRev > 0 {
+			opts.At = opts.minRev // Kubernetes' rule for a first page
 		}
 	case q.Get("resourceVersion") == "":
 		return opts, badRequest("resourceVersionMatch is forbidden unless resourceVersion is provided")
@@ -99,16 +99,16 @@ func listOptions(q url.Values) (opts listOptionsOf, err error) {
 	case match != metav1.ResourceVersionMatchExact:
 		return opts, badRequest("resourceVersionMatch: Unsupported value: %q: supported values: %q, %q", match,
 			metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan)
-	case opts.reached == 0:
+	case opts.minRev == 0:
 		return opts, badRequest("resourceVersionMatch %q is forbidden for resourceVersion \"0\"", match)
 	default:
-		opts.At = opts.reached
+		opts.At = opts.minRev
 	}
 	return opts, nil
 }
 
 // goOn makes opts those of the next page.
-func (opts *listOptionsOf) goOn(text string, q url.Values) error {
+func (opts *listQuery) goOn(text string, q url.Values) error {
 	if rev := q.Get("resourceVersion"); rev != "" && rev != "0" {
 		return badRequest("specifying resource version is not allowed when using continue")
 	}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -32,7 +33,7 @@ type server struct {
 // metrics collide.
 func New(cfg Config) (http.Handler, error) {
 	if cfg.Registry == nil || cfg.Authenticator == nil || cfg.Authorizer == nil || cfg.Log == nil {
-		return nil, fmt.Errorf("cannot make the API handler: Registry, Authenticator, Authorizer and Log are needed")
+		return nil, errors.New("cannot make the API handler: Registry, Authenticator, Authorizer and Log are needed")
 	}
 	cfg.setDefaults()
 	s := &server{cfg: cfg, routes: make(map[string]Route), lanes: newLanes(cfg.Limits)}

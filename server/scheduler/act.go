@@ -24,14 +24,14 @@ func (s *Scheduler) try(ctx context.Context, w *waiter, now time.Time) {
 	status := s.Profile.explain(&d, api.PlacementDecision, s.Now())
 	if d.Node == "" {
 		s.queue.failedAt(w, filtersOf(&d), now)
-		clearing := s.makeRoom(w, &d, &status)
+		candidate := s.makeRoom(w, &d, &status)
 		s.why.put(&explanation{key(w.pod.Pod), w.pod.UID, status})
-		s.say(ctx, w, status.Message, clearing)
+		s.say(ctx, w, status.Message, candidate)
 		return
 	}
 	s.why.put(&explanation{key(w.pod.Pod), w.pod.UID, status})
 	s.queue.drop(key(w.pod.Pod))
-	s.snapshot.Dismiss(key(w.pod.Pod))
+	s.snapshot.DeleteNominated(key(w.pod.Pod))
 	s.snapshot.Assume(w.pod, d.Node)
 	s.binding[key(w.pod.Pod)] = w
 	pod := w.pod.Pod
@@ -53,24 +53,24 @@ func filtersOf(d *Decision) []string {
 }
 
 // say tells people that w's pod fits nowhere, once for each message, and has the
-// pods ended that clearing names.
-func (s *Scheduler) say(ctx context.Context, w *waiter, message string, clearing Clearing) {
+// pods ended that candidate names.
+func (s *Scheduler) say(ctx context.Context, w *waiter, message string, candidate Candidate) {
 	pod := w.pod.Pod
 	if w.said != message {
 		w.said = message
 		s.Recorder.Event(pod, corev1.EventTypeWarning, "FailedScheduling", message)
 	}
 	nominated := s.snapshot.Nominated(key(pod))
-	if len(clearing.Victims) == 0 && isSaid(pod, message, nominated) {
+	if len(candidate.Victims) == 0 && isSaid(pod, message, nominated) {
 		return
 	}
-	s.act(ctx, outcome{waiter: w, ends: clearing.Victims}, func() error {
+	s.act(ctx, outcome{waiter: w, ends: candidate.Victims}, func() error {
 		// Room is kept before there is any, so that a restart does not end more pods.
 		err := s.Cluster.Unschedulable(ctx, pod, message, nominated)
 		if err != nil {
 			return err
 		}
-		return s.evict(ctx, pod, clearing)
+		return s.evict(ctx, pod, candidate)
 	})
 }
 
@@ -96,6 +96,8 @@ func (s *Scheduler) act(ctx context.Context, o outcome, write func() error) {
 	})
 }
 
+// finish takes a write's outcome over: what was assumed of one that failed is taken
+// back, and tried again unless the pod is gone.
 func (s *Scheduler) finish(o outcome) {
 	s.acting--
 	pod := o.waiter.pod.Pod
@@ -104,7 +106,7 @@ func (s *Scheduler) finish(o outcome) {
 	case o.err == nil && o.node != "":
 		s.Recorder.Event(pod, corev1.EventTypeNormal, "Scheduled",
 			"Successfully assigned "+k.String()+" to "+o.node)
-	case o.err == nil, o.node == "" && len(o.ends) == 0 && apierrors.IsNotFound(o.err):
+	case o.err == nil, o.node == "" && len(o.ends) == 0 && apierrors.IsNotFound(o.err): // the pod is gone: nobody reads its condition
 	case len(o.ends) > 0:
 		s.Log.Warn("cannot make room for pod", "pod", k.String(), "err", o.err)
 		s.keep(o.ends)
@@ -122,7 +124,7 @@ func (s *Scheduler) finish(o outcome) {
 			return
 		}
 		s.Log.Warn("cannot bind pod", "pod", k.String(), "node", o.node, "err", o.err)
-		s.queue.waiters[k] = o.waiter
+		s.queue.restore(o.waiter)
 		s.queue.retry(o.waiter, time.Now())
 	}
 }

@@ -13,6 +13,7 @@ type namedCheck struct {
 	Check
 }
 
+// prepare has each filter look at s for p. What it returns holds until s changes.
 func (f Profile) prepare(s *Snapshot, p *Pod) *checks {
 	c := &checks{pod: p, snapshot: s, named: make([]namedCheck, 0, len(f.Filters))}
 	for _, filter := range f.Filters {
@@ -28,14 +29,15 @@ func (f Profile) prepare(s *Snapshot, p *Pod) *checks {
 	return c
 }
 
+// count makes it as if q were on n too (sign 1) or not any more (-1).
 func (c *checks) count(q *Pod, n *Node, sign int) {
 	for _, check := range c.counting {
 		check.Count(q, n, sign)
 	}
 }
 
-// alone says why n will not do as it is.
-func (c *checks) alone(n *Node) []Rejection {
+// filter says why n will not do as it is.
+func (c *checks) filter(n *Node) []Rejection {
 	var rejections []Rejection
 	for _, check := range c.named {
 		for _, r := range check.Check.Check(n) {
@@ -45,26 +47,26 @@ func (c *checks) alone(n *Node) []Rejection {
 	return rejections
 }
 
-// judge says why n will not do, also when the pods for which room is made there
-// come: those count unless the pod is more important. What fits only because of
-// them does not fit, for they may not come.
-func (c *checks) judge(n *Node) []Rejection {
-	coming := c.snapshot.comingTo(n.Name, c.pod)
-	rejections := c.alone(n)
-	if len(coming) == 0 || len(rejections) > 0 {
+// filterWithNominated says why n will not do, also when the pods that are nominated
+// to it come: those count unless the pod is more important. What fits only because
+// of them does not fit, for they may not come.
+func (c *checks) filterWithNominated(n *Node) []Rejection {
+	nominated := c.snapshot.nominatedTo(n.Name, c.pod)
+	rejections := c.filter(n)
+	if len(nominated) == 0 || len(rejections) > 0 {
 		return rejections
 	}
 	full := n.clone()
-	for _, q := range coming {
+	for _, q := range nominated {
 		full.take(q, 1)
 		c.count(q, full, 1)
 	}
-	rejections = c.alone(full)
-	for _, q := range coming {
+	rejections = c.filter(full)
+	for _, q := range nominated {
 		c.count(q, full, -1)
 	}
 	for i := range rejections {
-		rejections[i].Reason = Reason{"is kept for a pod that is as important", "are kept for pods that are as important"}
+		rejections[i].Reason = Reason{"was kept for a pod that is as important", "were kept for pods that are as important"}
 	}
 	return rejections[:min(1, len(rejections))]
 }

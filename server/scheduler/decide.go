@@ -42,7 +42,7 @@ func (f Profile) Decide(s *Snapshot, p *Pod) Decision {
 	for i, n := range s.nodes {
 		v := &d.Verdicts[i]
 		v.Node = n
-		if v.Reasons = checks.judge(n); v.Fits() {
+		if v.Reasons = checks.filterWithNominated(n); v.Fits() {
 			v.index = len(fit)
 			fit = append(fit, n)
 		}

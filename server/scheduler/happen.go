@@ -45,7 +45,7 @@ func (s *Scheduler) putNamespace(n *corev1.Namespace, deleted bool) {
 		s.snapshot.DeleteNamespace(n.Name)
 		return
 	}
-	if was, known := s.snapshot.spaces[n.Name]; !known || !maps.Equal(was, n.Labels) {
+	if was, known := s.snapshot.namespaceLabels[n.Name]; !known || !maps.Equal(was, n.Labels) {
 		s.snapshot.PutNamespace(n)
 		s.cause(NamespaceChanged)
 	}
@@ -77,8 +77,8 @@ func (s *Scheduler) deletePod(p *corev1.Pod) {
 
 // leave takes a pod off its node, or off the one that was to be its.
 func (s *Scheduler) leave(k types.NamespacedName) {
-	dismissed := s.snapshot.Dismiss(k)
-	if s.snapshot.DeletePod(k) || dismissed {
+	nominated := s.snapshot.DeleteNominated(k)
+	if s.snapshot.DeletePod(k) || nominated {
 		s.cause(PodLeft)
 	}
 }
@@ -96,7 +96,7 @@ func (s *Scheduler) putPod(p *corev1.Pod) {
 	case p.Spec.NodeName != "":
 		s.queue.drop(k)
 		delete(s.binding, k)
-		s.snapshot.Dismiss(k)
+		s.snapshot.DeleteNominated(k)
 		s.putPlaced(p)
 	case s.binding[k] != nil: // older than the binding, unless that fails
 		s.binding[k].pod = NewPod(p)

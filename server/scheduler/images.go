@@ -89,6 +89,6 @@ func (ImageLocality) Rank(s *Snapshot, p *Pod, nodes []*Node) Ranking {
 		}
 		raw[i] = min(max(raw[i], littleImage), much)
 	}
-	scores := stretch(raw, littleImage, much)
+	scores := normalize(raw, littleImage, much)
 	return ranks{scores, func(i int) string { return fmt.Sprintf("%d MiB of the pod's images are there", there[i]>>20) }}
 }

@@ -56,7 +56,7 @@ func (PreferredNodes) Rank(_ *Snapshot, p *Pod, nodes []*Node) Ranking {
 		return nil // admission lets none pass
 	}
 	raw := collect(nodes, func(n *Node) int64 { return terms.Score(n.Node) })
-	scores := stretch(raw, 0, slices.Max(raw))
+	scores := normalize(raw, 0, slices.Max(raw))
 	if scores == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (SoftTaints) Rank(_ *Snapshot, p *Pod, nodes []*Node) Ranking {
 	if len(raw) == 0 {
 		return nil
 	}
-	scores := stretch(raw, slices.Min(raw), 0)
+	scores := normalize(raw, slices.Min(raw), 0)
 	if scores == nil {
 		return nil
 	}

@@ -65,7 +65,7 @@ func near(kind, selector, key string) func(*corev1.Pod) {
 	return spec("affinity: {" + kind + ": {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: " + key + ", " + selector + "}]}}")
 }
 
-func TestRequiredConstraints(t *testing.T) {
+func TestRequiredConstraintsSayWhichNodesFit(t *testing.T) {
 	const web = "labelSelector: {matchLabels: {app: web}}"
 	for _, tt := range []struct {
 		name  string
@@ -143,7 +143,7 @@ func spread(kind, key, more string) func(*corev1.Pod) {
 }
 
 // Each score, asked alone.
-func TestPreferences(t *testing.T) {
+func TestEachScorePrefersItsNodes(t *testing.T) {
 	const web = "{topologyKey: zone, labelSelector: {matchLabels: {app: web}}}"
 	image := func(name string, megabytes int64) func(*corev1.Node) {
 		return func(n *corev1.Node) {

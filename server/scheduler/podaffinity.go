@@ -20,20 +20,20 @@ func (PodAffinity) Prepare(s *Snapshot, p *Pod) Check {
 	c := &nearness{
 		snapshot: s, pod: p,
 		wanted: map[domain]int{}, unwanted: map[domain]int{}, refusing: map[domain]int{},
-		first: matchesAll(p.terms.affinity, p, s.spaces),
+		first: matchesAll(p.terms.affinity, p, s.namespaceLabels),
 	}
-	for _, q := range s.anti {
+	for _, q := range s.withAntiAffinity {
 		if n := s.node(q.node); n != nil {
 			c.countRefusing(q, n, 1)
 		}
 	}
-	if len(p.terms.affinity)+len(p.terms.anti) > 0 {
+	if len(p.terms.affinity)+len(p.terms.antiAffinity) > 0 {
 		s.meant(func(q *Pod) {
 			if n := s.node(q.node); n != nil {
 				c.countOwn(q, n, 1)
 			}
-		}, p.terms.affinity, p.terms.anti)
-	} else if len(c.refusing) == 0 && len(s.coming) == 0 {
+		}, p.terms.affinity, p.terms.antiAffinity)
+	} else if len(c.refusing) == 0 && len(s.nominated) == 0 {
 		return nil
 	}
 	return c
@@ -57,9 +57,9 @@ func (c *nearness) Count(q *Pod, n *Node, sign int) {
 }
 
 func (c *nearness) countRefusing(q *Pod, n *Node, sign int) {
-	for i := range q.terms.anti {
-		t := &q.terms.anti[i]
-		if value, has := n.Labels[t.key]; has && t.matches(c.pod, c.snapshot.spaces) {
+	for i := range q.terms.antiAffinity {
+		t := &q.terms.antiAffinity[i]
+		if value, has := n.Labels[t.key]; has && t.matches(c.pod, c.snapshot.namespaceLabels) {
 			c.refusing[domain{t.key, value}] += sign
 		}
 	}
@@ -67,7 +67,7 @@ func (c *nearness) countRefusing(q *Pod, n *Node, sign int) {
 
 func (c *nearness) countOwn(q *Pod, n *Node, sign int) {
 	own := &c.pod.terms
-	if len(own.affinity) > 0 && matchesAll(own.affinity, q, c.snapshot.spaces) {
+	if len(own.affinity) > 0 && matchesAll(own.affinity, q, c.snapshot.namespaceLabels) {
 		for i := range own.affinity {
 			if value, has := n.Labels[own.affinity[i].key]; has {
 				c.wanted[domain{own.affinity[i].key, value}] += sign
@@ -75,9 +75,9 @@ func (c *nearness) countOwn(q *Pod, n *Node, sign int) {
 			}
 		}
 	}
-	for i := range own.anti {
-		t := &own.anti[i]
-		if value, has := n.Labels[t.key]; has && t.matches(q, c.snapshot.spaces) {
+	for i := range own.antiAffinity {
+		t := &own.antiAffinity[i]
+		if value, has := n.Labels[t.key]; has && t.matches(q, c.snapshot.namespaceLabels) {
 			c.unwanted[domain{t.key, value}] += sign
 		}
 	}
@@ -89,8 +89,8 @@ func (c *nearness) Check(n *Node) []Reason {
 	if !c.near(n) {
 		reasons = append(reasons, same("had none of the pods near that the pod must be near"))
 	}
-	for i := range c.pod.terms.anti {
-		key := c.pod.terms.anti[i].key
+	for i := range c.pod.terms.antiAffinity {
+		key := c.pod.terms.antiAffinity[i].key
 		if value, has := n.Labels[key]; has && c.unwanted[domain{key, value}] > 0 {
 			reasons = append(reasons, same("had a pod near that the pod must not be near"))
 			break

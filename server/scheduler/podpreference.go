@@ -20,22 +20,22 @@ func (PreferredPods) Name() string { return "InterPodAffinity" }
 // Rank implements Score.
 func (PreferredPods) Rank(s *Snapshot, p *Pod, nodes []*Node) Ranking {
 	w := weights{s, map[string]map[string]int64{}}
-	if len(p.terms.likes)+len(p.terms.dislikes) > 0 {
+	if len(p.terms.preferred)+len(p.terms.preferredAnti) > 0 {
 		s.meant(func(q *Pod) {
-			w.add(p.terms.likes, q, q, 1, 0)
-			w.add(p.terms.dislikes, q, q, -1, 0)
-		}, p.terms.likes, p.terms.dislikes)
+			w.add(p.terms.preferred, q, q, 1, 0)
+			w.add(p.terms.preferredAnti, q, q, -1, 0)
+		}, p.terms.preferred, p.terms.preferredAnti)
 	}
-	for _, q := range s.social {
+	for _, q := range s.withAffinity {
 		w.add(q.terms.affinity, p, q, 1, hardWeight)
-		w.add(q.terms.likes, p, q, 1, 0)
-		w.add(q.terms.dislikes, p, q, -1, 0)
+		w.add(q.terms.preferred, p, q, 1, 0)
+		w.add(q.terms.preferredAnti, p, q, -1, 0)
 	}
 	if len(w.sums) == 0 || len(nodes) == 0 {
 		return nil
 	}
 	raw := collect(nodes, w.of)
-	scores := stretch(raw, slices.Min(raw), slices.Max(raw))
+	scores := normalize(raw, slices.Min(raw), slices.Max(raw))
 	if scores == nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ type weights struct {
 func (w weights) add(list []term, target, placed *Pod, sign, fixed int64) {
 	for i := range list {
 		t := &list[i]
-		if !t.matches(target, w.snapshot.spaces) {
+		if !t.matches(target, w.snapshot.namespaceLabels) {
 			continue
 		}
 		n := w.snapshot.node(placed.node)

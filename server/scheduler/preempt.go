@@ -10,11 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxClearings is for how many nodes it is tried which pods would have to go.
-const maxClearings = 100
+// maxCandidates is for how many nodes it is tried which pods would have to go.
+const maxCandidates = 100
 
-// Clearing is a node that a pod fits on once others have left it.
-type Clearing struct {
+// Candidate is a node that a pod fits on once others have left it.
+type Candidate struct {
 	Node    string
 	Victims []*Pod // the most important first
 }
@@ -22,8 +22,8 @@ type Clearing struct {
 // Preempt chooses the node that p is to get, if it fits on none, by ending pods
 // of lower priority: as few as will do, and rather the less important. d is the
 // decision that there is none. It changes nothing.
-func (f Profile) Preempt(s *Snapshot, p *Pod, d *Decision) (Clearing, bool) {
-	var best Clearing
+func (f Profile) Preempt(s *Snapshot, p *Pod, d *Decision) (Candidate, bool) {
+	var best Candidate
 	if p.Spec.PreemptionPolicy != nil && *p.Spec.PreemptionPolicy == corev1.PreemptNever {
 		return best, false
 	}
@@ -31,13 +31,13 @@ func (f Profile) Preempt(s *Snapshot, p *Pod, d *Decision) (Clearing, bool) {
 	tried, found := 0, false
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
-		if !f.canBeCleared(v) || !slices.ContainsFunc(v.Node.pods, p.outranks) {
+		if !f.mightHelp(v) || !slices.ContainsFunc(v.Node.pods, p.outranks) {
 			continue
 		}
-		if c, ok := checks.clear(v.Node); ok && (!found || c.better(&best)) {
+		if c, ok := checks.selectVictims(v.Node); ok && (!found || c.better(&best)) {
 			best, found = c, true
 		}
-		if tried++; tried == maxClearings {
+		if tried++; tried == maxCandidates {
 			break
 		}
 	}
@@ -46,9 +46,9 @@ func (f Profile) Preempt(s *Snapshot, p *Pod, d *Decision) (Clearing, bool) {
 
 func (p *Pod) outranks(q *Pod) bool { return q.Priority < p.Priority }
 
-// canBeCleared reports whether all that speaks against the node could go with a
+// mightHelp reports whether all that speaks against the node could go with a
 // pod.
-func (f Profile) canBeCleared(v *Verdict) bool {
+func (f Profile) mightHelp(v *Verdict) bool {
 	if v.Fits() {
 		return false
 	}
@@ -61,9 +61,9 @@ func (f Profile) canBeCleared(v *Verdict) bool {
 	return true
 }
 
-// clear takes all less important pods off n, and then lets stay as many as can,
-// the most important first.
-func (c *checks) clear(n *Node) (Clearing, bool) {
+// selectVictims takes all less important pods off a copy of n, and then lets stay as
+// many as can, the most important first. It leaves c's counts as they were.
+func (c *checks) selectVictims(n *Node) (Candidate, bool) {
 	n = n.clone()
 	var gone []*Pod
 	for _, q := range slices.Clone(n.pods) {
@@ -72,20 +72,20 @@ func (c *checks) clear(n *Node) (Clearing, bool) {
 			gone = append(gone, q)
 		}
 	}
-	clearing := Clearing{Node: n.Name}
-	fits := len(c.judge(n)) == 0
+	candidate := Candidate{Node: n.Name}
+	fits := len(c.filterWithNominated(n)) == 0
 	slices.SortFunc(gone, byImportance)
 	for _, q := range gone {
 		c.move(q, n, 1)
-		if fits && len(c.judge(n)) > 0 {
+		if fits && len(c.filterWithNominated(n)) > 0 {
 			c.move(q, n, -1)
-			clearing.Victims = append(clearing.Victims, q)
+			candidate.Victims = append(candidate.Victims, q)
 		}
 	}
-	for _, q := range clearing.Victims { // what is counted is as it was
+	for _, q := range candidate.Victims { // what is counted is as it was
 		c.move(q, n, 1)
 	}
-	return clearing, fits && len(clearing.Victims) > 0
+	return candidate, fits && len(candidate.Victims) > 0
 }
 
 func (c *checks) move(q *Pod, n *Node, sign int) {
@@ -105,7 +105,7 @@ func byImportance(a, b *Pod) int {
 // better compares as Kubernetes does: by the priority of the most important
 // victim, by the sum of all, by their number, and by how long the most
 // important has run.
-func (c *Clearing) better(than *Clearing) bool {
+func (c *Candidate) better(than *Candidate) bool {
 	a, b := c.Victims, than.Victims
 	return cmp.Or(
 		cmp.Compare(a[0].Priority, b[0].Priority),

@@ -21,7 +21,7 @@ func since(seconds int64) func(*corev1.Pod) {
 	}
 }
 
-func TestPreempt(t *testing.T) {
+func TestPreemptEndsTheLeastImportant(t *testing.T) {
 	const small = "cpu=2 memory=4Gi pods=10"
 	for _, tt := range []struct {
 		name  string
@@ -54,14 +54,14 @@ func TestPreempt(t *testing.T) {
 			if d.Node != "" {
 				t.Fatalf("it fits on %s without", d.Node)
 			}
-			clearing, found := profile().Preempt(s, p, &d)
+			candidate, found := profile().Preempt(s, p, &d)
 			got := ""
 			if found {
 				var names []string
-				for _, v := range clearing.Victims {
+				for _, v := range candidate.Victims {
 					names = append(names, v.Name)
 				}
-				got = clearing.Node + ": " + strings.Join(names, " ")
+				got = candidate.Node + ": " + strings.Join(names, " ")
 			}
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
@@ -144,7 +144,7 @@ func TestRoomIsKept(t *testing.T) {
 }
 
 // What could not be ended is tried again.
-func TestEvictionFails(t *testing.T) {
+func TestFailedEvictionIsTriedAgain(t *testing.T) {
 	run(t, func(t *testing.T, c *cluster, _ *scheduler.Scheduler) {
 		c.fail = func(name string, try int) error {
 			if name == "low" && try < 3 {

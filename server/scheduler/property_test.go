@@ -18,7 +18,7 @@ type world struct {
 	pods  map[string]*corev1.Pod
 }
 
-// zone is where a pod is: a node's value of the label that a kind of term names.
+// value is where a pod is: its node's value of the label that a kind of term names.
 func (w *world) value(pod, key string) (string, bool) {
 	for _, n := range w.nodes {
 		if n.Name == w.on[pod] {
@@ -165,12 +165,12 @@ func TestRequiredConstraintsHold(t *testing.T) {
 			d := profile().Decide(s, sp)
 			at := d.Node
 			if at == "" {
-				clearing, found := profile().Preempt(s, sp, &d)
+				candidate, found := profile().Preempt(s, sp, &d)
 				if !found {
 					continue
 				}
-				at = clearing.Node
-				for _, v := range clearing.Victims {
+				at = candidate.Node
+				for _, v := range candidate.Victims {
 					if v.Priority >= sp.Priority {
 						t.Fatalf("%s of priority %d goes for one of %d", v.Name, v.Priority, sp.Priority)
 					}

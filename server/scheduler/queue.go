@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
 // How long a pod that fitted nowhere is left alone, though something happened
@@ -47,6 +46,9 @@ func (q *queue) put(p *Pod) {
 	}
 	w.pod, w.ready = p, true
 }
+
+// restore takes w back, as it was when it was dropped.
+func (q *queue) restore(w *waiter) { q.waiters[w.pod.key()] = w }
 
 func (q *queue) get(k types.NamespacedName) *waiter { return q.waiters[k] }
 
@@ -104,7 +106,7 @@ func (q *queue) next(now time.Time) (w *waiter, at time.Time) {
 
 func before(a, b *waiter) bool {
 	return cmp.Or(
-		cmp.Compare(helpers.PodPriority(b.pod.Pod), helpers.PodPriority(a.pod.Pod)),
+		cmp.Compare(b.pod.Priority, a.pod.Priority),
 		cmp.Compare(a.arrived, b.arrived),
 	) < 0
 }

@@ -12,9 +12,9 @@ func (r ranks) Score(i int) int64 { return r.scores[i] }
 // Explain implements Ranking.
 func (r ranks) Explain(i int) string { return r.words(i) }
 
-// stretch turns raw numbers into scores: those from low to high into 0 to 100.
+// normalize turns raw numbers into scores: those from low to high into 0 to 100.
 // nil if that is no difference.
-func stretch(raw []int64, low, high int64) []int64 {
+func normalize(raw []int64, low, high int64) []int64 {
 	if high <= low {
 		return nil
 	}

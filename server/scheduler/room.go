@@ -13,31 +13,31 @@ import (
 // makeRoom looks whether w's pod, which fits nowhere, is to get a node from less
 // important pods, and keeps the room for it. It says so in status. What it
 // returns is still to be done.
-func (s *Scheduler) makeRoom(w *waiter, d *Decision, status *api.PlacementStatus) Clearing {
+func (s *Scheduler) makeRoom(w *waiter, d *Decision, status *api.PlacementStatus) Candidate {
 	k := key(w.pod.Pod)
-	if at := s.snapshot.Nominated(k); at != "" && s.isClearing(at, w.pod) {
+	if at := s.snapshot.Nominated(k); at != "" && s.hasLeavingVictims(at, w.pod) {
 		status.Message += fmt.Sprintf("; waits for %s, which less important pods are leaving", at)
-		return Clearing{}
+		return Candidate{}
 	}
-	clearing, found := s.Profile.Preempt(s.snapshot, w.pod, d)
+	candidate, found := s.Profile.Preempt(s.snapshot, w.pod, d)
 	if !found {
-		if s.snapshot.Dismiss(k) {
+		if s.snapshot.DeleteNominated(k) {
 			s.cause(PodLeft)
 		}
-		return Clearing{}
+		return Candidate{}
 	}
-	s.snapshot.Nominate(w.pod, clearing.Node)
+	s.snapshot.Nominate(w.pod, candidate.Node)
 	noun := "pod"
-	if len(clearing.Victims) > 1 {
+	if len(candidate.Victims) > 1 {
 		noun = "pods"
 	}
-	status.Message += fmt.Sprintf("; gets %s from %d %s of lower priority (%d, of at most %d)", clearing.Node,
-		len(clearing.Victims), noun, w.pod.Priority, clearing.Victims[0].Priority)
-	for _, v := range clearing.Victims {
-		s.endFor(v, w.pod, clearing.Node)
+	status.Message += fmt.Sprintf("; gets %s from %d %s of lower priority (%d, of at most %d)", candidate.Node,
+		len(candidate.Victims), noun, w.pod.Priority, candidate.Victims[0].Priority)
+	for _, v := range candidate.Victims {
+		s.endFor(v, w.pod, candidate.Node)
 	}
-	s.passOver(w.pod, clearing.Node)
-	return clearing
+	s.passOver(w.pod, candidate.Node)
+	return candidate
 }
 
 // endFor notes that v makes room for p.
@@ -56,8 +56,8 @@ func (s *Scheduler) keep(victims []*Pod) {
 	}
 }
 
-// isClearing reports whether a pod that p outranks is leaving the node.
-func (s *Scheduler) isClearing(node string, p *Pod) bool {
+// hasLeavingVictims reports whether a pod that p outranks is leaving the node.
+func (s *Scheduler) hasLeavingVictims(node string, p *Pod) bool {
 	n := s.snapshot.node(node)
 	if n == nil {
 		return false
@@ -73,11 +73,11 @@ func (s *Scheduler) isClearing(node string, p *Pod) bool {
 // passOver has the pods look for another node that room is kept for on node and
 // that p outranks: the room is p's.
 func (s *Scheduler) passOver(p *Pod, node string) {
-	for k, q := range s.snapshot.coming {
+	for k, q := range s.snapshot.nominated {
 		if q.node != node || !p.outranks(q) {
 			continue
 		}
-		s.snapshot.Dismiss(k)
+		s.snapshot.DeleteNominated(k)
 		if w := s.queue.get(k); w != nil {
 			w.ready = true
 		}
@@ -85,9 +85,9 @@ func (s *Scheduler) passOver(p *Pod, node string) {
 }
 
 // evict ends the pods that are to make room for pod.
-func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, clearing Clearing) error {
+func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, candidate Candidate) error {
 	var errs []error
-	for _, v := range clearing.Victims {
+	for _, v := range candidate.Victims {
 		if v.DeletionTimestamp != nil {
 			continue // it is leaving already
 		}
@@ -96,7 +96,7 @@ func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod, clearing Clearin
 			continue
 		}
 		// The other pod's name may be none of the reader's business.
-		s.Recorder.Event(v.Pod, corev1.EventTypeNormal, "Preempted", fmt.Sprintf("Preempted by pod %s on node %s", pod.UID, clearing.Node))
+		s.Recorder.Event(v.Pod, corev1.EventTypeNormal, "Preempted", fmt.Sprintf("Preempted by pod %s on node %s", pod.UID, candidate.Node))
 	}
 	return errors.Join(errs...)
 }

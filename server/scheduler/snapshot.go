@@ -47,21 +47,21 @@ type pods map[types.NamespacedName]*Pod
 // Snapshot is what there is: nodes, and the pods that they have. It is not safe
 // for concurrent use; plugins only read it.
 type Snapshot struct {
-	nodes       []*Node // by name
-	pods        pods    // that have a node
-	byNamespace map[string]pods
-	anti        pods                  // of pods, those with required anti-affinity
-	social      pods                  // those with terms that scores count
-	coming      pods                  // without a node, for which room is being made on Pod.node
-	spaces      map[string]labels.Set // the namespaces' labels
-	images      map[string]int        // how many nodes have it
+	nodes            []*Node // by name
+	pods             pods    // that have a node
+	byNamespace      map[string]pods
+	withAntiAffinity pods                  // of pods, those with required anti-affinity
+	withAffinity     pods                  // those with terms that scores count
+	nominated        pods                  // without a node, for which room is being made on Pod.node
+	namespaceLabels  map[string]labels.Set // by namespace
+	images           map[string]int        // how many nodes have it
 }
 
 // NewSnapshot returns an empty one.
 func NewSnapshot() *Snapshot {
 	return &Snapshot{
-		pods: pods{}, byNamespace: map[string]pods{}, anti: pods{}, social: pods{}, coming: pods{},
-		spaces: map[string]labels.Set{}, images: map[string]int{},
+		pods: pods{}, byNamespace: map[string]pods{}, withAntiAffinity: pods{}, withAffinity: pods{}, nominated: pods{},
+		namespaceLabels: map[string]labels.Set{}, images: map[string]int{},
 	}
 }
 
@@ -95,10 +95,10 @@ func (s *Snapshot) DeleteNode(name string) {
 }
 
 // PutNamespace takes over a namespace's labels.
-func (s *Snapshot) PutNamespace(n *corev1.Namespace) { s.spaces[n.Name] = n.Labels }
+func (s *Snapshot) PutNamespace(n *corev1.Namespace) { s.namespaceLabels[n.Name] = n.Labels }
 
 // DeleteNamespace forgets a namespace's labels.
-func (s *Snapshot) DeleteNamespace(name string) { delete(s.spaces, name) }
+func (s *Snapshot) DeleteNamespace(name string) { delete(s.namespaceLabels, name) }
 
 // PutPod counts p on its node. A pod without a node or that has ended counts
 // nowhere.
@@ -116,28 +116,28 @@ func (s *Snapshot) Assume(p *Pod, node string) {
 }
 
 // Nominate keeps room for p on node, which others are leaving for it.
-func (s *Snapshot) Nominate(p *Pod, node string) { s.coming[p.key()] = p.at(node) }
+func (s *Snapshot) Nominate(p *Pod, node string) { s.nominated[p.key()] = p.at(node) }
 
 // Nominated is the node on which room is kept for a pod; "" if there is none.
 func (s *Snapshot) Nominated(k types.NamespacedName) string {
-	if p := s.coming[k]; p != nil {
+	if p := s.nominated[k]; p != nil {
 		return p.node
 	}
 	return ""
 }
 
-// Dismiss keeps room for a pod no more, and reports whether it did.
-func (s *Snapshot) Dismiss(k types.NamespacedName) bool {
-	_, there := s.coming[k]
-	delete(s.coming, k)
+// DeleteNominated keeps room for a pod no more, and reports whether it did.
+func (s *Snapshot) DeleteNominated(k types.NamespacedName) bool {
+	_, there := s.nominated[k]
+	delete(s.nominated, k)
 	return there
 }
 
-// comingTo are the pods for which room is kept on node, of which p must leave
+// nominatedTo are the pods for which room is kept on node, of which p must leave
 // some: those that are as important.
-func (s *Snapshot) comingTo(node string, p *Pod) []*Pod {
+func (s *Snapshot) nominatedTo(node string, p *Pod) []*Pod {
 	var all []*Pod
-	for k, q := range s.coming {
+	for k, q := range s.nominated {
 		if q.node == node && q.Priority >= p.Priority && k != p.key() {
 			all = append(all, q)
 		}
@@ -152,8 +152,8 @@ func (s *Snapshot) DeletePod(k types.NamespacedName) bool {
 		return false
 	}
 	delete(s.pods, k)
-	delete(s.anti, k)
-	delete(s.social, k)
+	delete(s.withAntiAffinity, k)
+	delete(s.withAffinity, k)
 	if delete(s.byNamespace[k.Namespace], k); len(s.byNamespace[k.Namespace]) == 0 {
 		delete(s.byNamespace, k.Namespace)
 	}
@@ -179,11 +179,11 @@ func (s *Snapshot) place(p *Pod) {
 		s.byNamespace[k.Namespace] = pods{}
 	}
 	s.byNamespace[k.Namespace][k] = p
-	if len(p.terms.anti) > 0 {
-		s.anti[k] = p
+	if len(p.terms.antiAffinity) > 0 {
+		s.withAntiAffinity[k] = p
 	}
-	if len(p.terms.affinity)+len(p.terms.likes)+len(p.terms.dislikes) > 0 {
-		s.social[k] = p
+	if len(p.terms.affinity)+len(p.terms.preferred)+len(p.terms.preferredAnti) > 0 {
+		s.withAffinity[k] = p
 	}
 	if i, found := s.find(p.node); found {
 		s.nodes[i].take(p, 1)

@@ -9,11 +9,11 @@ import (
 // constraint is one of a pod's topologySpreadConstraints, compiled.
 // matchLabelKeys are in the selector already: admission put them there.
 type constraint struct {
-	key                      string
-	maxSkew, minDomains      int
-	pods                     labels.Selector
-	honourNodes, honourTaint bool // count only nodes that the pod could run on
-	self                     int  // 1 if the selector selects the pod
+	key                       string
+	maxSkew, minDomains       int
+	pods                      labels.Selector
+	honourNodes, honourTaints bool // count only nodes that the pod could run on
+	self                      int  // 1 if the selector selects the pod
 }
 
 // constraintsOf are p's constraints of one kind.
@@ -26,8 +26,8 @@ func constraintsOf(p *Pod, kind corev1.UnsatisfiableConstraintAction) []constrai
 		}
 		k := constraint{
 			key: c.TopologyKey, maxSkew: int(c.MaxSkew), minDomains: 1, pods: selectorOf(c.LabelSelector),
-			honourNodes: c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor,
-			honourTaint: c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
+			honourNodes:  c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor,
+			honourTaints: c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
 		}
 		if c.MinDomains != nil {
 			k.minDomains = int(*c.MinDomains)
@@ -92,7 +92,7 @@ func (sp *spreading) counts(i int, n *Node) bool {
 			return false
 		}
 	}
-	return !c.honourTaint || len(untolerated(sp.pod, n)) == 0
+	return !c.honourTaints || len(untolerated(sp.pod, n)) == 0
 }
 
 // Spread wants a node with which the pods that a constraint (DoNotSchedule)
@@ -167,16 +167,16 @@ func (c *evenness) Check(n *Node) []Reason {
 		switch {
 		case !has:
 			reasons = append(reasons, same("had no label "+k.key+" to spread by"))
-		case c.there[i][value]+k.self-c.fewest(i) > k.maxSkew:
+		case c.there[i][value]+k.self-c.globalMinimum(i) > k.maxSkew:
 			reasons = append(reasons, same("had too many such pods already in its part of "+k.key))
 		}
 	}
 	return reasons
 }
 
-// fewest is how many pods the domain has that has fewest: none if there are
+// globalMinimum is how many pods the domain has that has fewest: none if there are
 // fewer domains than there should be.
-func (c *evenness) fewest(i int) int {
+func (c *evenness) globalMinimum(i int) int {
 	if len(c.there[i]) < c.constraints[i].minDomains {
 		return 0
 	}

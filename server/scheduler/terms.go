@@ -11,15 +11,15 @@ import (
 // term is a term of a pod's affinity or anti-affinity to other pods, compiled.
 // matchLabelKeys are in the selector already: admission put them there.
 type term struct {
-	key        string // of the label that makes a topology
-	namespaces []string
-	spaces     labels.Selector // of namespaces by their labels; nil: of none more
-	pods       labels.Selector
-	weight     int64 // of a preferred one
+	key               string // of the label that makes a topology
+	namespaces        []string
+	namespaceSelector labels.Selector // nil: no namespaces beside those
+	pods              labels.Selector
+	weight            int64 // of a preferred one
 }
 
 // terms are all those of a pod.
-type terms struct{ affinity, anti, likes, dislikes []term }
+type terms struct{ affinity, antiAffinity, preferred, preferredAnti []term }
 
 func termsOf(p *corev1.Pod) terms {
 	var t terms
@@ -28,11 +28,11 @@ func termsOf(p *corev1.Pod) terms {
 	}
 	if a := p.Spec.Affinity.PodAffinity; a != nil {
 		t.affinity = required(p, a.RequiredDuringSchedulingIgnoredDuringExecution)
-		t.likes = preferred(p, a.PreferredDuringSchedulingIgnoredDuringExecution)
+		t.preferred = preferred(p, a.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	if a := p.Spec.Affinity.PodAntiAffinity; a != nil {
-		t.anti = required(p, a.RequiredDuringSchedulingIgnoredDuringExecution)
-		t.dislikes = preferred(p, a.PreferredDuringSchedulingIgnoredDuringExecution)
+		t.antiAffinity = required(p, a.RequiredDuringSchedulingIgnoredDuringExecution)
+		t.preferredAnti = preferred(p, a.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	return t
 }
@@ -61,7 +61,7 @@ func compile(p *corev1.Pod, t *corev1.PodAffinityTerm) term {
 	c := term{key: t.TopologyKey, namespaces: t.Namespaces, pods: selectorOf(t.LabelSelector)}
 	switch {
 	case t.NamespaceSelector != nil:
-		c.spaces = selectorOf(t.NamespaceSelector)
+		c.namespaceSelector = selectorOf(t.NamespaceSelector)
 	case len(t.Namespaces) == 0:
 		c.namespaces = []string{p.Namespace}
 	}
@@ -77,15 +77,15 @@ func selectorOf(s *metav1.LabelSelector) labels.Selector {
 	return selector
 }
 
-// matches reports whether t means q. spaces are the labels of namespaces.
-func (t *term) matches(q *Pod, spaces map[string]labels.Set) bool {
+// matches reports whether t selects q.
+func (t *term) matches(q *Pod, namespaceLabels map[string]labels.Set) bool {
 	return t.pods.Matches(labels.Set(q.Labels)) &&
-		(slices.Contains(t.namespaces, q.Namespace) || t.spaces != nil && t.spaces.Matches(spaces[q.Namespace]))
+		(slices.Contains(t.namespaces, q.Namespace) || t.namespaceSelector != nil && t.namespaceSelector.Matches(namespaceLabels[q.Namespace]))
 }
 
-func matchesAll(list []term, q *Pod, spaces map[string]labels.Set) bool {
+func matchesAll(list []term, q *Pod, namespaceLabels map[string]labels.Set) bool {
 	for i := range list {
-		if !list[i].matches(q, spaces) {
+		if !list[i].matches(q, namespaceLabels) {
 			return false
 		}
 	}
@@ -97,7 +97,7 @@ func (s *Snapshot) meant(f func(q *Pod), lists ...[]term) {
 	var namespaces []string
 	for _, list := range lists {
 		for i := range list {
-			if list[i].spaces != nil {
+			if list[i].namespaceSelector != nil {
 				for _, q := range s.pods {
 					f(q)
 				}

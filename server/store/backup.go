@@ -32,14 +32,15 @@ func (s *Store) Lineage() Lineage {
 	return Lineage{Epoch: s.db.uuid, Follows: s.follows, Confirmed: s.confirmed}
 }
 
-// ConfirmRestore makes Lineage's Confirmed true, durably. It changes nothing
-// where it is so already.
+// ConfirmRestore makes Lineage's Confirmed true, durably; it is so when nil is
+// returned. It changes nothing where it is so already.
 func (s *Store) ConfirmRestore(ctx context.Context) error {
 	conn, err := s.db.pool.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot confirm the restore: %w", err)
 	}
 	defer conn.Close()
+	// A connection of its own, beside the writer's: it waits for that one's transaction.
 	for _, statement := range []string{"PRAGMA busy_timeout = 5000", "PRAGMA synchronous = FULL", "DELETE FROM meta WHERE name = 'unconfirmed'"} {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("cannot confirm the restore: %w", err)
@@ -71,8 +72,8 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 // Restore makes the database in dir, which is a backup, ready for Open: it is
 // checked in full, gets an epoch of its own, and everything in it gets a
 // revision past all that anybody may have seen; restamp puts it into a body. It
-// fails with ErrInUse, ErrNewer and ErrDamaged as
-// Open does, and leaves the file where it is.
+// fails with ErrInUse, ErrNewer and ErrDamaged as Open does, and leaves the file
+// where it is.
 func Restore(ctx context.Context, dir string, restamp func(body []byte, rev uint64) []byte) (Lineage, error) {
 	lineage, err := restore(ctx, dir, restamp)
 	if err != nil {

@@ -37,12 +37,12 @@ type Store struct {
 	health health
 	start  uint64 // no revision of this Open is below; constant
 
-	mu     sync.RWMutex // guards tables and rev
+	mu     sync.RWMutex // protects tables and rev
 	tables map[string]*table
 	rev    uint64 // the newest published revision
 
 	follows   []string // earlier epochs; constant
-	confirmed bool     // guarded by mu; see Lineage
+	confirmed bool     // protected by mu; see Lineage
 
 	requests chan *request
 	closing  chan struct{}
@@ -55,9 +55,9 @@ type Store struct {
 // it into memory. After a stop that was not clean the file is checked first. It
 // fails with ErrInUse while another process has it, with ErrNewer if a newer
 // version wrote it, with syscall.ENOSPC or EROFS where the disk takes nothing,
-// and with ErrDamaged when its content is broken; a broken
-// file is renamed, never deleted, and while it lies there without a
-// replacement Open goes on failing. Call Close in the end.
+// and with ErrDamaged when its content is broken; a broken file is renamed, never
+// deleted, and while it lies there without a replacement Open goes on failing.
+// Call Close in the end.
 func Open(ctx context.Context, config Config) (*Store, error) {
 	s, err := open(ctx, config)
 	if err != nil {

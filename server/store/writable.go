@@ -17,7 +17,7 @@ const trialEvery = time.Second
 // health is what the store knows of its disk: how the last transaction ended
 // and, while that was badly, how the last trial did.
 type health struct {
-	mu    sync.Mutex // guards both
+	mu    sync.Mutex // protects both
 	err   error
 	tried time.Time // monotonic
 }

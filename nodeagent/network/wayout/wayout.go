@@ -41,7 +41,7 @@ type Keeper struct {
 	logFile string
 	wake    chan struct{} // holds one: the configuration changed
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // protects all below
 	config  Config
 	status  Status
 	settled chan struct{} // closed when status tells of this configuration
