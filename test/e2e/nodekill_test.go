@@ -15,7 +15,8 @@ import (
 // TestNodeKilledUnderChange kills the agent, the network process or Podman's
 // service at random moments while pods come and go (6 points;
 // BRAMBLE_NODE_KILLS raises it): afterwards every pod that is wanted runs
-// exactly once, and of the others nothing is left.
+// exactly once, and of the others nothing is left. Nothing is restarted: what ran
+// before a kill is the same container after it.
 func TestNodeKilledUnderChange(t *testing.T) {
 	s := cluster.StartServer(t)
 	n := s.StartNode(t, "mast")
@@ -24,6 +25,7 @@ func TestNodeKilledUnderChange(t *testing.T) {
 	source := rand.New(rand.NewPCG(seed, 0))
 	next := 0
 	var wanted []string
+	ran := map[string]string{} // by pod: the container that ran at the last point
 	for point := range number(t, "BRAMBLE_NODE_KILLS", 6) {
 		for range 1 + source.IntN(2) {
 			s.Apply(fmt.Sprintf(sleeper, next, "keep"))
@@ -36,15 +38,32 @@ func TestNodeKilledUnderChange(t *testing.T) {
 		}
 		timer := time.NewTimer(time.Duration(source.IntN(2500)) * time.Millisecond)
 		<-timer.C
-		victim := []string{"bramble-agent", "bramble-network", "podman system"}[source.IntN(3)]
+		victim := []string{"bramble-agent", "bramble-network", "podman system", "podman system"}[source.IntN(4)]
 		kill(t, n, victim)
 		cluster.Eventually(t, time.Minute, func() string { return settled(s, n, wanted) })
+		for name, id := range incarnations(s) {
+			if before := ran[name]; before != "" && before != id {
+				t.Errorf("%s was container %s and is %s", name, before, id)
+			}
+			ran[name] = id
+		}
 		if t.Failed() {
 			t.Fatalf("point %d, after %s was killed", point, victim)
 		}
 	}
 	s.Must("delete", "pods", "--all", "--wait=false")
 	cluster.Eventually(t, time.Minute, func() string { return settled(s, n, nil) })
+}
+
+// incarnations lists the pods' containers with their counts of restarts, which are 0.
+func incarnations(s *cluster.Server) map[string]string {
+	ids := map[string]string{}
+	list := s.Must("get", "pods", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.containerStatuses[0].containerID}/{.status.containerStatuses[0].restartCount}{"\n"}{end}`)
+	for line := range strings.Lines(list) {
+		name, id, _ := strings.Cut(strings.TrimSpace(line), " ")
+		ids[name] = id
+	}
+	return ids
 }
 
 // kill kills one program of the node, and starts the agent again if it was that.
