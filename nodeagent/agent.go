@@ -108,7 +108,7 @@ func (a *Agent) makeReports() {
 	a.pods.Deleted = a.desires.end
 	a.desires.forget = a.pods.Forget
 	a.events = report.NewEvents(a.client, a.facts.NodeName, a.log)
-	a.node = report.NewNode(a.client, a.facts.NodeName, report.System{Root: "/", Data: a.cfg.StateDir}, a.healthNow, a.log)
+	a.node = report.NewNode(a.client, a.facts.NodeName, report.System{Root: "/", Data: a.cfg.StateDir, MaxPods: a.cfg.MaxPods}, a.healthNow, a.log)
 	a.lease = &report.Lease{Server: a.client, Node: a.facts.NodeName, Log: a.log, Renewed: a.leaseRenewed, Resumed: a.node.Again}
 }
 
@@ -154,7 +154,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
 		a.dialer.Run, a.watchPods, a.lease.Run, a.node.Run, a.pods.Run, a.events.Run,
-		a.identity.run, a.runEngine, a.watchEngine, a.watchImages, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.mendRecord,
+		a.identity.run, a.runEngine, a.watchEngine, a.engine.RotateLogs, a.watchImages, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.mendRecord,
 		a.probes.Run, a.runPods,
 	} {
 		group.Go(func() error { return part(ctx) })

@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"bramble.dev/bramble/nodeagent/report"
+	"bramble.dev/bramble/nodeagent/runtime"
 )
 
 // Config is how a node's agent is set up. Default fills in what is usual.
@@ -21,8 +24,17 @@ type Config struct {
 	// Patience is how long a start waits for the server before it runs the
 	// record's pods.
 	Patience time.Duration
-	Log      *slog.Logger
+	// A container's log is rotated at LogMaxBytes, and has at most LogMaxFiles files.
+	LogMaxBytes int64
+	LogMaxFiles int
+	MaxPods     int // how many pods the node takes
+	Log         *slog.Logger
 }
+
+const (
+	minLogBytes = 64 << 10
+	maxMaxPods  = 1000
+)
 
 // Default returns the configuration of an ordinary user's agent: below
 // /var/lib/bramble where that is the user's, else in the home directory.
@@ -33,6 +45,10 @@ func Default() Config {
 		NetworkBin: beside("bramble-network"),
 		PauseFile:  beside("pause"),
 		Patience:   3 * time.Second,
+
+		LogMaxBytes: runtime.DefaultLogBytes,
+		LogMaxFiles: runtime.DefaultLogFiles,
+		MaxPods:     report.DefaultMaxPods,
 	}
 	if cfg.RuntimeDir == "" {
 		cfg.RuntimeDir = fmt.Sprintf("/run/user/%d", os.Getuid())
@@ -75,6 +91,12 @@ func (c *Config) Validate() error {
 		return errors.New("state-dir: must be set")
 	case c.RuntimeDir == "":
 		return errors.New("the runtime directory must be set")
+	case c.LogMaxBytes < minLogBytes:
+		return fmt.Errorf("container-log-max-size: must be at least %d bytes (64Ki)", minLogBytes)
+	case c.LogMaxFiles < 2:
+		return errors.New("container-log-max-files: must be at least 2")
+	case c.MaxPods < 1 || c.MaxPods > maxMaxPods:
+		return fmt.Errorf("max-pods: must be from 1 to %d", maxMaxPods)
 	case c.Log == nil:
 		return errors.New("the log must be set")
 	}

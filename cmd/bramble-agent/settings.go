@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"bramble.dev/bramble/cmd/settings"
 	"bramble.dev/bramble/nodeagent"
@@ -22,6 +24,9 @@ func addRunFlags(flags *pflag.FlagSet) {
 	flags.String("network", d.NetworkBin, "the bramble-network program; empty: it is run by somebody else")
 	flags.String("pause", d.PauseFile, "the static program that holds a pod")
 	flags.Duration("patience", d.Patience, "how long to wait at the start for the server before the pods of the local record are run")
+	flags.String("container-log-max-size", resource.NewQuantity(d.LogMaxBytes, resource.BinarySI).String(), "the size at which a container's log is rotated, as 5Mi")
+	flags.Int("container-log-max-files", d.LogMaxFiles, "how many files a container's log may have, at least 2")
+	flags.Int("max-pods", d.MaxPods, "how many pods the node takes")
 	flags.String("log-level", "info", "debug, info, warn or error")
 }
 
@@ -41,6 +46,13 @@ func readSettings(flags *pflag.FlagSet) (nodeagent.Config, error) {
 	cfg.NetworkBin = v.GetString("network")
 	cfg.PauseFile = v.GetString("pause")
 	cfg.Patience = v.GetDuration("patience")
+	size, err := resource.ParseQuantity(v.GetString("container-log-max-size"))
+	if err != nil {
+		return nodeagent.Config{}, fmt.Errorf("container-log-max-size: cannot read %q: write a size as 5Mi", v.GetString("container-log-max-size"))
+	}
+	cfg.LogMaxBytes = size.Value()
+	cfg.LogMaxFiles = v.GetInt("container-log-max-files")
+	cfg.MaxPods = v.GetInt("max-pods")
 	cfg.Version = api.BuildVersion
 	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	return cfg, nil

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -26,8 +27,10 @@ const (
 	reservedMemory = 100 << 20
 	lowMemory      = 100 << 20
 	enoughMemory   = 150 << 20
-	maxPods        = 110
 )
+
+// DefaultMaxPods is how many pods a node takes, as the kubelet's default.
+const DefaultMaxPods = 110
 
 // Health is what the agent knows of its own parts; an empty reason is good.
 type Health struct {
@@ -48,8 +51,8 @@ func NodeStatus(name string, f Facts, h Health, before []corev1.NodeCondition, n
 	info := f.Info
 	info.KubeletVersion, info.ContainerRuntimeVersion = h.KubeVersion, h.Runtime
 	st := corev1.NodeStatus{
-		Capacity:    resources(f.CPUs, f.MemoryBytes, f.StorageBytes),
-		Allocatable: resources(f.CPUs, max(0, f.MemoryBytes-reservedMemory), f.StorageBytes/10*9),
+		Capacity:    resources(f, f.MemoryBytes, f.StorageBytes),
+		Allocatable: resources(f, max(0, f.MemoryBytes-reservedMemory), f.StorageBytes/10*9),
 		NodeInfo:    info,
 		Addresses:   []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}},
 		Conditions:  nodeConditions(f, h, before),
@@ -71,12 +74,12 @@ func NodeStatus(name string, f Facts, h Health, before []corev1.NodeCondition, n
 	return st
 }
 
-func resources(cpus int, memory, storage int64) corev1.ResourceList {
+func resources(f Facts, memory, storage int64) corev1.ResourceList {
 	return corev1.ResourceList{
-		corev1.ResourceCPU:              *resource.NewQuantity(int64(cpus), resource.DecimalSI),
+		corev1.ResourceCPU:              *resource.NewQuantity(int64(f.CPUs), resource.DecimalSI),
 		corev1.ResourceMemory:           *resource.NewQuantity(memory, resource.BinarySI),
 		corev1.ResourceEphemeralStorage: *resource.NewQuantity(storage, resource.BinarySI),
-		corev1.ResourcePods:             *resource.NewQuantity(maxPods, resource.DecimalSI),
+		corev1.ResourcePods:             *resource.NewQuantity(int64(cmp.Or(f.MaxPods, DefaultMaxPods)), resource.DecimalSI),
 	}
 }
 

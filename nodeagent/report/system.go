@@ -15,11 +15,15 @@ import (
 
 // System reads what the node is from the kernel. Root is "/" but in tests; Data
 // is on the file system that holds images and volumes.
-type System struct{ Root, Data string }
+type System struct {
+	Root, Data string
+	MaxPods    int // a setting; 0: DefaultMaxPods
+}
 
 // Facts is what the node is, as one look found it. A zero number is unknown.
 type Facts struct {
 	CPUs                                int
+	MaxPods                             int   // a setting; 0: DefaultMaxPods
 	MemoryBytes, MemoryAvailableBytes   int64 // MemTotal and MemAvailable of /proc/meminfo
 	StorageBytes, StorageAvailableBytes int64 // for other users than root
 	Processes, ProcessesMax             int64
@@ -29,7 +33,7 @@ type Facts struct {
 
 // Read looks at the node. What cannot be read stays zero.
 func (s System) Read() Facts {
-	f := Facts{CPUs: runtime.NumCPU()}
+	f := Facts{CPUs: runtime.NumCPU(), MaxPods: s.MaxPods}
 	memory := s.numbers("proc/meminfo")
 	f.MemoryBytes, f.MemoryAvailableBytes = memory["MemTotal"]*1024, memory["MemAvailable"]*1024
 	var disk unix.Statfs_t

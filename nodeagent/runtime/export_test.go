@@ -16,13 +16,9 @@ func ReadLog(dir string, data []byte, o LogOptions) (string, error) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		return "", err
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
 	var out strings.Builder
-	l := &logReader{file: f, options: o, out: &out}
-	err = l.readNow(context.Background())
+	l := &logReader{path: path, options: o, out: &out}
+	defer l.close()
+	err := l.readNow(context.Background())
 	return out.String(), err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"time"
 
@@ -24,10 +23,11 @@ type LogOptions struct {
 }
 
 // Logs writes what a container has said to w: until the end as it is now or,
-// when following, until the container has ended or ctx has. It reads the file
-// that conmon writes; Podman is asked once for its path, and once more when a
-// followed log ends. A container that is gone is container.ErrNotFound; one that
-// has said nothing, or was not started, has an empty log.
+// when following, until the container has ended or ctx has. It reads the files
+// that conmon writes, across their rotations; Podman is asked once for their path,
+// and once more when a followed log ends. A container that is gone is
+// container.ErrNotFound; one that has said nothing, or was not started, has an
+// empty log.
 func (r *Runtime) Logs(ctx context.Context, id string, o LogOptions, w io.Writer) error {
 	data, err := r.inspect(ctx, id)
 	if notFound(err) {
@@ -39,15 +39,8 @@ func (r *Runtime) Logs(ctx context.Context, id string, o LogOptions, w io.Writer
 	if data.HostConfig == nil || data.HostConfig.LogConfig == nil || data.HostConfig.LogConfig.Path == "" {
 		return fmt.Errorf("cannot read the log of container %s: podman knows no file of it", id)
 	}
-	f, err := os.Open(data.HostConfig.LogConfig.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("cannot read the log of container %s: %w", id, err)
-	}
-	defer f.Close()
-	l := &logReader{file: f, options: o, out: w}
+	l := &logReader{path: data.HostConfig.LogConfig.Path, options: o, out: w}
+	defer l.close()
 	if o.Follow && phase(data.State.Status) == container.Running {
 		err = r.followLog(ctx, id, l, data.State)
 	} else {
@@ -61,25 +54,45 @@ func (r *Runtime) Logs(ctx context.Context, id string, o LogOptions, w io.Writer
 
 // followLog reads until the container has ended.
 func (r *Runtime) followLog(ctx context.Context, id string, l *logReader, state *define.InspectContainerState) error {
-	watch, err := watchFile(l.file.Name())
-	if err != nil {
-		return err
-	}
-	defer watch.close()
-	// Closed before it was watched?
-	closed := !alive(state.ConmonPid)
-	if err := l.seek(); err != nil {
+	if err := l.open(); err != nil {
 		return err
 	}
 	for {
-		if closed {
-			// conmon writes no more; Podman knows soon.
-			if ended, err := r.ended(ctx, id); err != nil || ended {
-				return errors.Join(err, l.read(ctx))
+		if err := l.readFull(ctx); err != nil {
+			return err
+		}
+		more, err := r.followFile(ctx, id, l, state)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// followFile reads the current file until it is rotated, and says that there are
+// more then, or until the container has ended.
+func (r *Runtime) followFile(ctx context.Context, id string, l *logReader, state *define.InspectContainerState) (more bool, err error) {
+	f := l.files[0]
+	watch, err := watchFile(f)
+	if err != nil {
+		return false, err
+	}
+	defer watch.close()
+	for closed := !alive(state.ConmonPid) || l.ended; ; { // closed before it was watched?
+		if closed && !l.ended {
+			// conmon writes no more to this file; if that is not because there is
+			// a new one, Podman knows soon of the end.
+			if l.ended, err = r.ended(ctx, id); err != nil {
+				return false, err
 			}
 		}
-		if err := l.read(ctx); err != nil {
-			return err
+		// Looked for before the last read of this one, which conmon has closed
+		// before it makes another.
+		newer, err := after(l.path, f)
+		if err != nil {
+			return false, err
+		}
+		if err := l.read(ctx); err != nil || l.ended || len(newer) > 0 {
+			return l.next(newer), err
 		}
 		limit := time.Duration(0)
 		if closed {
@@ -87,7 +100,7 @@ func (r *Runtime) followLog(ctx context.Context, id string, l *logReader, state 
 		}
 		now, err := watch.next(ctx, limit)
 		if err != nil {
-			return err
+			return false, err
 		}
 		closed = closed || now
 	}
@@ -107,53 +120,104 @@ func (r *Runtime) ended(ctx context.Context, id string) (bool, error) {
 	return phase(data.State.Status) != container.Running, nil
 }
 
-// logReader turns a log file into what a person reads.
+// logReader turns a log's files into what a person reads.
 type logReader struct {
-	file    *os.File
+	path    string
 	options LogOptions
 	out     io.Writer
 
+	files  []*os.File // still to be read, oldest first; the first is being read
 	lines  *bufio.Reader
 	rest   []byte // of a line whose end has not come yet
 	inLine bool   // the last entry written was partial
+	ended  bool   // the container has: conmon writes no more
 }
 
 // longestEntry bounds a line of the file; conmon's are a tenth of it.
 const longestEntry = 128 << 10
 
+func (l *logReader) close() { closeAll(l.files) }
+
 // readNow reads what is there now.
 func (l *logReader) readNow(ctx context.Context) error {
-	if err := l.seek(); err != nil {
+	if err := l.open(); err != nil || len(l.files) == 0 {
 		return err
 	}
-	info, err := l.file.Stat()
+	if err := l.readFull(ctx); err != nil {
+		return err
+	}
+	info, err := l.files[0].Stat()
 	if err != nil {
 		return err
 	}
-	at, err := l.file.Seek(0, io.SeekCurrent)
+	at, err := l.files[0].Seek(0, io.SeekCurrent)
 	if err != nil {
 		return err
 	}
-	l.lines = bufio.NewReader(io.LimitReader(l.file, max(info.Size()-at, 0)))
+	l.lines = bufio.NewReader(io.LimitReader(l.files[0], max(info.Size()-at, 0)))
 	return l.read(ctx)
 }
 
-// seek goes to the first entry that is wanted.
-func (l *logReader) seek() error {
-	l.lines = bufio.NewReader(l.file)
-	if l.options.Tail < 0 {
+// open opens the files and goes to the first entry that is wanted.
+func (l *logReader) open() (err error) {
+	if l.files, err = logFiles(l.path); err != nil || len(l.files) == 0 {
+		return err
+	}
+	if l.options.Tail >= 0 {
+		if err := l.seekTail(); err != nil {
+			return err
+		}
+	}
+	l.lines = bufio.NewReader(l.files[0])
+	return nil
+}
+
+// seekTail drops the files, and goes past the entries, before the last lines.
+func (l *logReader) seekTail() error {
+	left := l.options.Tail
+	for i := len(l.files) - 1; i >= 0; i-- {
+		info, err := l.files[i].Stat()
+		if err != nil {
+			return err
+		}
+		start, lines, err := tailStart(l.files[i], info.Size(), left, i == len(l.files)-1)
+		if err != nil {
+			return err
+		}
+		if left -= lines; left >= 0 && start == 0 && i > 0 {
+			continue
+		}
+		if _, err := l.files[i].Seek(start, io.SeekStart); err != nil {
+			return err
+		}
+		closeAll(l.files[:i])
+		l.files = l.files[i:]
 		return nil
 	}
-	info, err := l.file.Stat()
-	if err != nil {
-		return err
+	return nil
+}
+
+// readFull reads all files but the last.
+func (l *logReader) readFull(ctx context.Context) error {
+	for len(l.files) > 1 {
+		if err := l.read(ctx); err != nil {
+			return err
+		}
+		l.next(nil)
 	}
-	start, err := tailStart(l.file, info.Size(), l.options.Tail)
-	if err != nil {
-		return err
+	return nil
+}
+
+// next leaves the first file for those after it, and says that there are some.
+func (l *logReader) next(more []*os.File) bool {
+	rest := append(l.files[1:], more...)
+	if len(rest) == 0 {
+		return false
 	}
-	_, err = l.file.Seek(start, io.SeekStart)
-	return err
+	_ = l.files[0].Close()
+	l.files, l.rest = rest, l.rest[:0]
+	l.lines = bufio.NewReader(l.files[0])
+	return true
 }
 
 // read writes all entries up to the end of the file. It may be called again

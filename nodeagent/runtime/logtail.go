@@ -10,32 +10,34 @@ import (
 const prefixLength = 64
 
 // tailStart returns the offset in the first size bytes of a log file from which
-// on it has n lines. Entries that belong together count as one line.
-func tailStart(f io.ReaderAt, size, n int64) (int64, error) {
+// on it has n lines, and how many those are: fewer, from 0 on, where it has not so
+// many. Entries that belong together count as one line; so does, in the newest of
+// a log's files, one whose end is still to come. In the others its end is in the
+// next file and counts there.
+func tailStart(f io.ReaderAt, size, n int64, newest bool) (offset, lines int64, err error) {
 	b := &backwards{file: f}
 	end, err := b.after(size) // a line that is still being written does not count
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	lines := int64(0)
-	for last := true; end > 0; last = false {
+	for last := newest; end > 0; last = false {
 		start, err := b.after(end - 1)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		prefix := make([]byte, min(end-start, prefixLength))
 		if _, err := f.ReadAt(prefix, start); err != nil && !errors.Is(err, io.EOF) {
-			return 0, err
+			return 0, 0, err
 		}
 		if e, ok := parseEntry(prefix); ok && (!e.partial || last) {
-			lines++
-			if lines > n {
-				return end, nil
+			if lines == n {
+				return end, lines, nil
 			}
+			lines++
 		}
 		end = start
 	}
-	return 0, nil
+	return 0, lines, nil
 }
 
 // backwards finds line ends from the end of a file to its start.

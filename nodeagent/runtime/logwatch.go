@@ -14,13 +14,15 @@ import (
 // fileWatch tells of writes to a file, by inotify.
 type fileWatch struct{ file *os.File }
 
-func watchFile(path string) (*fileWatch, error) {
+// watchFile watches f itself, whatever name it has by now.
+func watchFile(f *os.File) (*fileWatch, error) {
+	path := fmt.Sprintf("/proc/self/fd/%d", f.Fd())
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch %s: %w", path, err)
 	}
 	w := &fileWatch{os.NewFile(uintptr(fd), "inotify")}
-	if _, err := unix.InotifyAddWatch(fd, path, unix.IN_MODIFY|unix.IN_CLOSE_WRITE|unix.IN_DELETE_SELF|unix.IN_ATTRIB); err != nil {
+	if _, err := unix.InotifyAddWatch(fd, path, unix.IN_MODIFY|unix.IN_CLOSE_WRITE|unix.IN_DELETE_SELF|unix.IN_ATTRIB|unix.IN_MOVE_SELF); err != nil {
 		w.close()
 		return nil, fmt.Errorf("cannot watch %s: %w", path, err)
 	}

@@ -68,13 +68,9 @@ func logMessage(ctx context.Context, data define.InspectContainerData) string {
 	if data.HostConfig == nil || data.HostConfig.LogConfig == nil {
 		return ""
 	}
-	f, err := os.Open(data.HostConfig.LogConfig.Path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
 	var end lastBytes
-	l := &logReader{file: f, options: LogOptions{Tail: logMessageLines}, out: &end}
+	l := &logReader{path: data.HostConfig.LogConfig.Path, options: LogOptions{Tail: logMessageLines}, out: &end}
+	defer l.close()
 	_ = l.readNow(ctx) // what was read is better than nothing
 	return string(end)
 }

@@ -18,7 +18,16 @@ import (
 type node struct {
 	*cluster.User
 	*runtime.Runtime
-	state string
+	state  string
+	config runtime.Config
+}
+
+// with returns another runtime on the same Podman.
+func (n *node) with(t testing.TB, change func(*runtime.Config)) *runtime.Runtime {
+	t.Helper()
+	config := n.config
+	change(&config)
+	return runtime.New(config)
 }
 
 // newNode makes a node; its Podman's service runs.
@@ -45,8 +54,8 @@ func emptyNode(t testing.TB) *node {
 	if err := os.Mkdir(state, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r := runtime.New(runtime.Config{Socket: u.PodmanSocket(), RuntimeDir: u.RuntimeDir, StateDir: state, PauseFile: pause, Log: slog.Default(), Command: u.Command})
-	return &node{User: u, Runtime: r, state: state}
+	config := runtime.Config{Socket: u.PodmanSocket(), RuntimeDir: u.RuntimeDir, StateDir: state, PauseFile: pause, Log: slog.Default(), Command: u.Command}
+	return &node{User: u, Runtime: runtime.New(config), state: state, config: config}
 }
 
 // makePod makes a pod of one uid and returns the spec of a container in it.

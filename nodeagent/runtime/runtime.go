@@ -28,6 +28,8 @@ type Config struct {
 	RuntimeDir string // $XDG_RUNTIME_DIR of Podman
 	StateDir   string // where containers' termination messages are kept; made when missing, with its parents
 	PauseFile  string // the static pause program that infra containers run; see packaging/pause
+	LogBytes   int64  // the size at which a container's log is rotated; 0: DefaultLogBytes
+	LogFiles   int    // how many files a container's log may have, at least 2; 0: DefaultLogFiles
 	Log        *slog.Logger
 	// Command makes a command of Podman's user; nil: a command of this process's.
 	Command func(ctx context.Context, name string, args ...string) *exec.Cmd
@@ -51,10 +53,23 @@ type Runtime struct {
 	running    map[string]running   // by container id: as listed last
 }
 
+// The bounds of a container's log, fit for an SD card: together half of what the
+// kubelet keeps.
+const (
+	DefaultLogBytes = 5 << 20
+	DefaultLogFiles = 5
+)
+
 // New returns a Runtime. It does no I/O: Podman need not run yet.
 func New(config Config) *Runtime {
 	if config.Now == nil {
 		config.Now = time.Now
+	}
+	if config.LogBytes == 0 {
+		config.LogBytes = DefaultLogBytes
+	}
+	if config.LogFiles == 0 {
+		config.LogFiles = DefaultLogFiles
 	}
 	if config.Command == nil {
 		config.Command = func(ctx context.Context, name string, args ...string) *exec.Cmd {
