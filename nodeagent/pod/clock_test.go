@@ -47,8 +47,8 @@ func TestBackOffByTheMonotonicClock(t *testing.T) {
 				for _, runs := range []time.Duration{time.Second, time.Second, time.Minute, time.Second, time.Second, time.Second, time.Second, time.Hour, time.Second} {
 					time.Sleep(runs)
 					synctest.Wait()
-					e.exit(uid, "main", 1)
 					ended, before := time.Now(), len(e.starts["main"])
+					e.exit(uid, "main", 1)
 					time.Sleep(5*time.Minute + time.Second)
 					synctest.Wait()
 					if len(e.starts["main"]) != before+1 {
