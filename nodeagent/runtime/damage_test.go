@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -231,9 +232,12 @@ func TestLostDatabase(t *testing.T) {
 	if pods, err := n.List(t.Context()); err != nil || len(pods) != 0 {
 		t.Errorf("%+v, %v", pods, err)
 	}
-	if ends, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")); len(ends) > 0 {
-		t.Errorf("what podman has forgotten runs on: %q, %v", ends, err)
-	}
+	cluster.Eventually(t, 30*time.Second, func() string {
+		if text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")); len(text) > 0 {
+			return fmt.Sprintf("what podman has forgotten runs on: %q, %v", text, err)
+		}
+		return ""
+	})
 	spec, id := n.twoContainers(t)
 	if err := n.StartContainer(t.Context(), id); err != nil {
 		t.Errorf("%s: %v", spec.Name, err)

@@ -21,11 +21,13 @@ func TestNodeFaults(t *testing.T) {
 		s.Apply(fmt.Sprintf(sleeper, i, "keep"))
 	}
 	s.WaitFor("condition=Ready", "pods", "--all")
+	began := time.Now()
 	before := incarnations(s)
 	if _, err := n.Podman(t.Context(), "kill", infraOf(t, n, s, "sleeper-0")); err != nil {
 		t.Fatal(err)
 	}
 	restarted(t, s, before, "sleeper-0")
+	t.Logf("infra container mended after %v", time.Since(began))
 	if events := s.Must("get", "events"); !strings.Contains(events, "SandboxChanged") {
 		t.Errorf("no event SandboxChanged:\n%s", events)
 	}
@@ -49,6 +51,8 @@ func TestNodeFaults(t *testing.T) {
 	n.Start()
 	restarted(t, s, before, "sleeper-1")
 
+	t.Logf("containers mended after %v", time.Since(began))
+	s.Must("delete", "pods", "--all") // the image's removal gives each ten seconds
 	image, err := n.Podman(t.Context(), "image", "inspect", "--format", "{{.GraphDriver.Data.UpperDir}}", cluster.TestImage)
 	if err != nil {
 		t.Fatal(err)
