@@ -141,8 +141,9 @@ func (d *demo) copyKubeconfig() error {
 }
 
 func (d *demo) join(ctx context.Context) error {
-	if _, err := os.Stat(filepath.Join(d.agentDir(), "node.crt")); err == nil {
-		return nil // joined before
+	revoked, err := d.edgectl(ctx, "get", "node", nodeName, "-o", `jsonpath={.metadata.annotations.edge\.bramble\.dev/revoked}`)
+	if err == nil && revoked == "" {
+		return nil // joined before, and not revoked or deleted since
 	}
 	command, err := d.edgectl(ctx, "token", "create", "--server-address", d.address)
 	if err != nil {
@@ -152,7 +153,10 @@ func (d *demo) join(ctx context.Context) error {
 	token := words[len(words)-1]
 	cmd := d.user.Command(ctx, filepath.Join(d.binOfUser(), "bramble-agent"), "join",
 		"--state-dir", d.agentDir(), "--server", d.address, "--node-name", nodeName, token)
-	return output(cmd)
+	if err := output(cmd); err != nil {
+		return err
+	}
+	return d.end(ctx, "bramble-agent") // one that runs goes by what it was before
 }
 
 func (d *demo) agentDir() string  { return filepath.Join(d.user.Home, "agent") }
