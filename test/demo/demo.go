@@ -42,7 +42,7 @@ func (d *demo) up() []step {
 		{"server on https://" + d.address, logs + "; another port: DEMO_PORT=26443 make demo", d.startServer},
 		{"node " + nodeName + " joins with a one-time token", logs, d.join},
 		{"agent of node " + nodeName + ", until it is Ready", logs, d.startAgent},
-		{"edgectl apply -f examples/hello.yaml", "see the server's words above", d.apply},
+		{"edgectl apply -f examples/hello.yaml", "see the server's words above; `make demo-stop` starts over", d.apply},
 		{"pod hello, until it is Ready", "ask: bin/edgectl --kubeconfig demo.kubeconfig describe pod hello", d.waitPod},
 		{"edgectl get pods -o wide", logs, d.show("get", "pods", "-o", "wide")},
 		{"edgectl get --raw " + page, logs, d.show("get", "--raw", page)},
@@ -202,6 +202,8 @@ func (d *demo) show(args ...string) func(context.Context) error {
 
 func (d *demo) edgectl(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(d.bin, "edgectl"), append([]string{"--kubeconfig", d.kubeconfig()}, args...)...)
+	// Else it were root's, in the home of a caller who came by sudo.
+	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+filepath.Join(d.user.Home, "edgectl-cache"))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
