@@ -42,7 +42,7 @@ func (d *demo) up() []step {
 		{"server on https://" + d.address, logs + "; another port: DEMO_PORT=26443 make demo", d.startServer},
 		{"node " + nodeName + " joins with a one-time token", logs, d.join},
 		{"agent of node " + nodeName + ", until it is Ready", logs, d.startAgent},
-		{"edgectl apply -f examples/hello.yaml", "see the server's words above", d.apply},
+		{"edgectl apply -f examples/hello.yaml", "see the server's words above; `make demo-stop` starts over", d.apply},
 		{"pod hello, until it is Ready", "ask: bin/edgectl --kubeconfig demo.kubeconfig describe pod hello", d.waitPod},
 		{"edgectl get pods -o wide", logs, d.show("get", "pods", "-o", "wide")},
 		{"edgectl get --raw " + page, logs, d.show("get", "--raw", page)},
@@ -141,8 +141,9 @@ func (d *demo) copyKubeconfig() error {
 }
 
 func (d *demo) join(ctx context.Context) error {
-	if _, err := os.Stat(filepath.Join(d.agentDir(), "node.crt")); err == nil {
-		return nil // joined before
+	revoked, err := d.edgectl(ctx, "get", "node", nodeName, "-o", `jsonpath={.metadata.annotations.edge\.bramble\.dev/revoked}`)
+	if err == nil && revoked == "" {
+		return nil // joined before, and not revoked or deleted since
 	}
 	command, err := d.edgectl(ctx, "token", "create", "--server-address", d.address)
 	if err != nil {
@@ -152,7 +153,10 @@ func (d *demo) join(ctx context.Context) error {
 	token := words[len(words)-1]
 	cmd := d.user.Command(ctx, filepath.Join(d.binOfUser(), "bramble-agent"), "join",
 		"--state-dir", d.agentDir(), "--server", d.address, "--node-name", nodeName, token)
-	return output(cmd)
+	if err := output(cmd); err != nil {
+		return err
+	}
+	return d.end(ctx, "bramble-agent") // one that runs goes by what it was before
 }
 
 func (d *demo) agentDir() string  { return filepath.Join(d.user.Home, "agent") }
@@ -198,6 +202,8 @@ func (d *demo) show(args ...string) func(context.Context) error {
 
 func (d *demo) edgectl(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(d.bin, "edgectl"), append([]string{"--kubeconfig", d.kubeconfig()}, args...)...)
+	// Else it were root's, in the home of a caller who came by sudo.
+	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+filepath.Join(d.user.Home, "edgectl-cache"))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

@@ -84,7 +84,21 @@ func (d *demo) installPrograms(ctx context.Context) error {
 	if exec.CommandContext(ctx, "diff", "--recursive", "--brief", d.bin, d.binOfUser()).Run() == nil {
 		return nil // the same
 	}
-	for _, program := range []string{"bramble-agent", "bramble-network", "bramble-server"} {
+	if err := d.end(ctx, "bramble-agent", "bramble-network", "bramble-server"); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(d.binOfUser()); err != nil {
+		return err
+	}
+	if out, err := exec.CommandContext(ctx, "cp", "-r", d.bin, d.binOfUser()).CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot copy the programs: %s", out)
+	}
+	return nil
+}
+
+// end stops programs of ours, one after the other.
+func (d *demo) end(ctx context.Context, programs ...string) error {
+	for _, program := range programs {
 		for _, pid := range d.pids(program) {
 			if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 				continue // it has ended
@@ -94,12 +108,6 @@ func (d *demo) installPrograms(ctx context.Context) error {
 				return err
 			}
 		}
-	}
-	if err := os.RemoveAll(d.binOfUser()); err != nil {
-		return err
-	}
-	if out, err := exec.CommandContext(ctx, "cp", "-r", d.bin, d.binOfUser()).CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot copy the programs: %s", out)
 	}
 	return nil
 }
