@@ -67,9 +67,13 @@ func TestNodeFaults(t *testing.T) {
 		}
 		return ""
 	})
-	if _, err := n.Podman(t.Context(), "image", "rm", "--force", cluster.TestImage); err != nil {
-		t.Fatal(err)
-	}
+	cluster.Eventually(t, 30*time.Second, func() string { // refused at times, beside the agent's own calls
+		if _, err := n.Podman(t.Context(), "image", "rm", "--force", cluster.TestImage); err != nil {
+			t.Log(err)
+			return err.Error()
+		}
+		return ""
+	})
 	if err := n.LoadImage(t.Context()); err != nil {
 		t.Fatal(err)
 	}
