@@ -78,7 +78,7 @@ func (r *Runtime) share(ctx context.Context, conn net.Conn, from io.Reader, s co
 	go func() { // ends with the container, or Podman's service
 		defer r.calls.Add(-1)
 		defer conn.Close()
-		done <- demultiplex(from, while{ctx, orNowhere(s.Stdout)}, while{ctx, orNowhere(s.Stderr)})
+		done <- demultiplex(from, leaver{ctx, orNowhere(s.Stdout)}, leaver{ctx, orNowhere(s.Stderr)})
 	}()
 	select {
 	case err := <-done:
@@ -88,15 +88,16 @@ func (r *Runtime) share(ctx context.Context, conn net.Conn, from io.Reader, s co
 	}
 }
 
-// while drops what is written once ctx has ended, or the writer has failed.
-type while struct {
+// leaver is a client that may leave: once ctx has ended, or w has failed, what is
+// written goes nowhere.
+type leaver struct {
 	ctx context.Context
 	w   io.Writer
 }
 
-func (w while) Write(p []byte) (int, error) {
-	if w.ctx.Err() == nil {
-		_, _ = w.w.Write(p)
+func (l leaver) Write(p []byte) (int, error) {
+	if l.ctx.Err() == nil {
+		_, _ = l.w.Write(p)
 	}
 	return len(p), nil
 }

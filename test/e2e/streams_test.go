@@ -63,6 +63,7 @@ spec:
 // TestStreams uses exec, attach and port-forward as a program does, by both
 // protocols.
 func TestStreams(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	n := s.StartNode(t, "shelf")
 	s.Apply(streamed)
@@ -76,7 +77,7 @@ func TestStreams(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &streamer{t: t, s: s, dial: dial}
+			c := &streamer{t: t, commands: map[string]int{"spdy": 10, "websocket": 50}[name], s: s, dial: dial}
 			c.carriesMuch()
 			c.manyAtOnce()
 			c.resizes()
@@ -90,9 +91,10 @@ func TestStreams(t *testing.T) {
 }
 
 type streamer struct {
-	t    *testing.T
-	s    *cluster.Server
-	dial func(*rest.Config, string, *http.Request) (remotecommand.Executor, error)
+	t        *testing.T
+	commands int // at once
+	s        *cluster.Server
+	dial     func(*rest.Config, string, *http.Request) (remotecommand.Executor, error)
 }
 
 // run runs a command in pod web.
@@ -123,11 +125,11 @@ func (c *streamer) carriesMuch() {
 	}
 }
 
-// manyAtOnce runs 25 commands side by side, each with a code of its own.
+// manyAtOnce runs commands side by side, each with a code of its own.
 func (c *streamer) manyAtOnce() {
 	began := time.Now()
 	var group sync.WaitGroup
-	for i := range 25 {
+	for i := range c.commands {
 		group.Go(func() {
 			var out bytes.Buffer
 			err := c.run(c.t.Context(), remotecommand.StreamOptions{Stdout: &out, Stderr: io.Discard}, "sh", "-c", fmt.Sprintf("echo %d; exit %d", i, i))
@@ -144,7 +146,7 @@ func (c *streamer) manyAtOnce() {
 		})
 	}
 	group.Wait()
-	c.t.Logf("25 commands took %v", time.Since(began))
+	c.t.Logf("%d commands took %v", c.commands, time.Since(began))
 }
 
 // sizes is a window that changes once.
