@@ -92,7 +92,7 @@ func (s *server) splice(name string, client net.Conn, fromClient io.Reader, node
 // receiveBuffer bounds what the kernel holds of what a client sends. On a thin
 // link to the node, a client's pings wait behind it, and kubectl gives up after a
 // minute without an answer.
-const receiveBuffer = 128 << 10
+const receiveBuffer = 64 << 10
 
 // holdLittle sets receiveBuffer where there is a connection of the kernel's.
 func holdLittle(conn net.Conn) {

@@ -137,8 +137,8 @@ func startThinLink(t *testing.T, to string) *thinLink {
 				continue
 			}
 			for _, c := range []net.Conn{from, conn} { // a link holds little
-				_ = c.(*net.TCPConn).SetReadBuffer(16 << 10)
-				_ = c.(*net.TCPConn).SetWriteBuffer(16 << 10)
+				_ = c.(*net.TCPConn).SetReadBuffer(64 << 10)
+				_ = c.(*net.TCPConn).SetWriteBuffer(64 << 10)
 				context.AfterFunc(ctx, func() { c.Close() })
 			}
 			group.Go(func() { thin.pass(ctx, conn, from, &up) })
