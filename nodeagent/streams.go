@@ -99,7 +99,7 @@ type commands struct{ *runtime.Runtime }
 
 // Attach follows stream.Commands.
 func (c *commands) Attach(ctx context.Context, t container.Target, s container.Streams) error {
-	return c.Runtime.Attach(ctx, t.ID, runtime.AttachOptions{TTY: t.Spec.TTY, Once: t.Spec.StdinOnce}, s)
+	return c.Runtime.Attach(ctx, t.ID, runtime.AttachOptions{TTY: t.Spec.TTY, Stdin: t.Spec.Stdin, Once: t.Spec.StdinOnce}, s)
 }
 
 // logs is the engine's logs for the log handler.

@@ -17,9 +17,14 @@ import (
 
 // AttachOptions say what a container is, for an attach.
 type AttachOptions struct {
-	TTY  bool // the container has a terminal: its output is one stream
-	Once bool // the end of the client's input is the end of the container's
+	TTY   bool // the container has a terminal: its output is one stream
+	Stdin bool // it has an input
+	Once  bool // the end of the client's input is the end of the container's
 }
+
+// keep reports whether a client that leaves must not take the container's input
+// with it. conmon closes it with the first connection that ends.
+func (o AttachOptions) keep() bool { return o.Stdin && !o.Once && !o.TTY }
 
 // Attach connects a client's streams to a running container's, from now on. It
 // returns when the container has ended, or with ctx's error. As with
@@ -31,9 +36,11 @@ func (r *Runtime) Attach(ctx context.Context, id string, o AttachOptions, s cont
 	if err != nil {
 		return fmt.Errorf("cannot attach to container %s: %w", id, err)
 	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
+	if !o.keep() {
+		defer conn.Close()
+		stop := context.AfterFunc(ctx, func() { conn.Close() })
+		defer stop()
+	}
 	var resizes sync.WaitGroup
 	resized, stopResizing := context.WithCancel(ctx)
 	defer resizes.Wait()
@@ -49,6 +56,9 @@ func (r *Runtime) Attach(ctx context.Context, id string, o AttachOptions, s cont
 			}
 		}()
 	}
+	if o.keep() {
+		return r.share(ctx, conn, from, s)
+	}
 	if o.TTY {
 		_, err = io.Copy(orNowhere(s.Stdout), from)
 	} else {
@@ -58,6 +68,38 @@ func (r *Runtime) Attach(ctx context.Context, id string, o AttachOptions, s cont
 		return ctx.Err()
 	}
 	return err
+}
+
+// share writes the container's output until ctx ends, and holds the connection
+// until the container does.
+func (r *Runtime) share(ctx context.Context, conn net.Conn, from io.Reader, s container.Streams) error {
+	done := make(chan error, 1)
+	r.calls.Add(1)
+	go func() { // ends with the container, or Podman's service
+		defer r.calls.Add(-1)
+		defer conn.Close()
+		done <- demultiplex(from, leaver{ctx, orNowhere(s.Stdout)}, leaver{ctx, orNowhere(s.Stderr)})
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// leaver is a client that may leave: once ctx has ended, or w has failed, what is
+// written goes nowhere.
+type leaver struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (l leaver) Write(p []byte) (int, error) {
+	if l.ctx.Err() == nil {
+		_, _ = l.w.Write(p)
+	}
+	return len(p), nil
 }
 
 // attach asks Podman for a connection to the container; the answer's reader has

@@ -10,6 +10,9 @@ import (
 // IsPodman is for tests that look for Podman's service.
 var IsPodman = isPodman
 
+// Demultiplex is for the fuzzing of what Podman frames.
+var Demultiplex = demultiplex
+
 // ReadLog reads data as if conmon had written it, using a file in dir.
 func ReadLog(dir string, data []byte, o LogOptions) (string, error) {
 	path := filepath.Join(dir, "log")

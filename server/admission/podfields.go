@@ -170,7 +170,7 @@ var podFields = map[string]fieldRule{
 	"containers[].imagePullPolicy":                  {verdict: honoured},
 	"containers[].securityContext":                  {verdict: descend},
 	"containers[].stdin":                            {verdict: honoured},
-	"containers[].stdinOnce":                        warn("attach is not supported yet, so nothing ends the container's input"),
+	"containers[].stdinOnce":                        {verdict: honoured},
 	"containers[].tty":                              {verdict: honoured},
 
 	"containers[].securityContext.capabilities":             no(noSecurity),

@@ -61,6 +61,7 @@ func (s *server) passThrough(w http.ResponseWriter, r *request, name string, nod
 		return fmt.Errorf("cannot take over the client's connection: %w", err)
 	}
 	defer client.Close()
+	holdLittle(client)
 	resp.Header.Set("Audit-Id", requestID(r.Context()))
 	head := &http.Response{StatusCode: resp.StatusCode, ProtoMajor: 1, ProtoMinor: 1, Header: resp.Header}
 	if err := head.Write(client); err != nil {
@@ -86,6 +87,21 @@ func (s *server) splice(name string, client net.Conn, fromClient io.Reader, node
 	client.Close()
 	node.Close()
 	group.Wait()
+}
+
+// receiveBuffer bounds what the kernel holds of what a client sends. On a thin
+// link to the node, a client's pings wait behind it, and kubectl gives up after a
+// minute without an answer.
+const receiveBuffer = 64 << 10
+
+// holdLittle sets receiveBuffer where there is a connection of the kernel's.
+func holdLittle(conn net.Conn) {
+	if over, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = over.NetConn()
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(receiveBuffer) // it is only slower to notice without
+	}
 }
 
 // streamPiece is small, so that a stream over a thin link does not keep others

@@ -107,6 +107,8 @@ func podKind() *objects.Kind {
 				to.Spec.NodeName, to.Status.Conditions, to.Annotations = from.Spec.NodeName, from.Status.Conditions, from.Annotations
 			}},
 			{Name: "log", Verbs: []string{"get"}},
+			{Name: "exec", Verbs: []string{"get", "create"}},
+			{Name: "portforward", Verbs: []string{"get", "create"}},
 			{Name: "proxy", Verbs: []string{"get", "create", "update", "patch", "delete"}},
 		},
 	}

@@ -53,6 +53,8 @@ func TestNodeKeepsToItself(t *testing.T) {
 		{"GET", "/api/v1/namespaces/kube-system/configmaps/any", "", "", 403},
 		{"POST", api.TokensPath, "application/json", "{}", 403},
 		{"GET", "/metrics", "", "", 403},
+		{"POST", pods + "/mine/exec?command=true&stdout=true", "", "", 403},
+		{"GET", pods + "/mine/portforward", "", "", 403},
 		{"POST", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", "application/json",
 			`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"other"},"spec":{"holderIdentity":"other"}}`, 403},
 	} {
