@@ -178,9 +178,9 @@ func ports(t *testing.T, s *cluster.Server) {
 	}
 	defer stranger.Close()
 	taken := stranger.Addr().(*net.TCPAddr).Port
-	tcp, udp, own := freePort(t), freePort(t), freePort(t)
-	s.Apply(one("porter", "enableServiceLinks: true", "mkdir /w; echo hello > /w/x; httpd -p 8080 -h /w; exec udpsvd -E 0 9090 cat",
-		fmt.Sprintf("ports: [{containerPort: 8080, hostPort: %d, hostIP: 127.0.0.1}, {containerPort: 9090, hostPort: %d, protocol: UDP}]", tcp, udp)))
+	tcp, own := freePort(t), freePort(t)
+	s.Apply(one("porter", "enableServiceLinks: true", "mkdir /w; echo hello > /w/x; exec httpd -f -p 8080 -h /w",
+		fmt.Sprintf("ports: [{containerPort: 8080, hostPort: %d, hostIP: 127.0.0.1}]", tcp)))
 	s.Apply(one("homely", "hostNetwork: true", fmt.Sprintf("mkdir /w; echo host > /w/x; exec httpd -f -p 127.0.0.1:%d -h /w", own), fmt.Sprintf("ports: [{containerPort: %d}]", own)))
 	s.Apply(one("late", "enableServiceLinks: true", "sleep 1000", fmt.Sprintf("ports: [{containerPort: 1, hostPort: %d, hostIP: 127.0.0.1}]", taken)))
 	s.WaitFor("condition=Ready", "pod/porter", "pod/homely")
@@ -197,20 +197,6 @@ func ports(t *testing.T, s *cluster.Server) {
 			return ""
 		})
 	}
-	conn, err := net.Dial("udp4", fmt.Sprintf("127.0.0.1:%d", udp))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	cluster.Eventually(t, 10*time.Second, func() string {
-		_, _ = io.WriteString(conn, "ping")
-		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
-		answer := make([]byte, 10)
-		if k, err := conn.Read(answer); err != nil || string(answer[:k]) != "ping" {
-			return fmt.Sprintf("by UDP comes %q, %v", answer[:k], err)
-		}
-		return ""
-	})
 	host, ip, _ := strings.Cut(s.Must("get", "pod", "homely", "-o", "jsonpath={.status.hostIP} {.status.podIP}"), " ")
 	if host == "" || host != ip {
 		t.Errorf("a pod in the node's network has address %q, its node %q", ip, host)
