@@ -30,7 +30,7 @@ type Config struct {
 	Now        func() time.Time
 	Uptime     func() time.Duration // of the machine, suspended or not
 	ServerTime func() (now time.Time, known bool)
-	Parallel   int                  // at most so many creations and starts at once
+	Parallel   int // at most so many creations and starts at once
 	Log        *slog.Logger
 }
 

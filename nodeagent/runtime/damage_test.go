@@ -148,7 +148,7 @@ func TestImageWithoutItsLayer(t *testing.T) {
 func TestDamagedImageIsPulledAgain(t *testing.T) {
 	n, host := pullingNode(t)
 	ref := host + "/app:1"
-	if _, err := n.Pull(t.Context(), ref); err != nil {
+	if _, err := n.Pull(t.Context(), ref, nil); err != nil {
 		t.Fatal(err)
 	}
 	out, err := n.Podman(t.Context(), "inspect", "--format", "{{.GraphDriver.Data.UpperDir}}", ref)
