@@ -7,12 +7,10 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 
 	"bramble.dev/bramble/nodeagent/network/netapi"
 	"bramble.dev/bramble/nodeagent/pod"
@@ -21,7 +19,6 @@ import (
 	"bramble.dev/bramble/nodeagent/runtime"
 	"bramble.dev/bramble/nodeagent/state"
 	"bramble.dev/bramble/nodeagent/stream"
-	"bramble.dev/bramble/nodeagent/volume"
 	"bramble.dev/bramble/server/client"
 	"bramble.dev/bramble/server/tunnel"
 )
@@ -121,19 +118,16 @@ func (a *Agent) makeWorkers() {
 	a.workers = pod.New(pod.Config{
 		Pods: a.engine, Containers: a.engine, Images: a.engine,
 		Network: a.network, Probes: a.probes,
-		Volumes: volume.New(volume.Config{
-			Dir: filepath.Join(a.cfg.StateDir, "volumes"), RuntimeDir: a.cfg.own("volumes"), Log: a.log,
-		}),
-		Source:   &source{server: a.client, connected: a.dialer.Connected, known: a.knowsEpoch, record: a.record, log: a.log},
-		Reporter: &reporter{pods: a.pods, events: a.events, desires: a.desires},
-		HostIP:   a.health.address,
-		Resolver: a.resolver,
-		Allocatable: func() corev1.ResourceList {
-			return report.NodeStatus(a.facts.NodeName, a.node.System.Read(), report.Health{}, nil, time.Now()).Allocatable
-		},
-		ServerTime: a.client.ServerTime,
-		Dir:        a.cfg.own("pods"),
-		Log:        a.log,
+		Volumes:     a.makeVolumes(),
+		Source:      &source{server: a.client, connected: a.dialer.Connected, known: a.knowsEpoch, record: a.record, log: a.log},
+		Reporter:    &reporter{pods: a.pods, events: a.events, desires: a.desires},
+		HostIP:      a.health.address,
+		Resolver:    a.resolver,
+		Allocatable: a.allocatable,
+		Unenforced:  func() []string { return a.node.System.Read().Unenforced },
+		ServerTime:  a.client.ServerTime,
+		Dir:         a.cfg.own("pods"),
+		Log:         a.log,
 	})
 	a.desires.workers = a.workers
 }
@@ -154,7 +148,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
 		a.dialer.Run, a.watchPods, a.lease.Run, a.node.Run, a.pods.Run, a.events.Run,
-		a.identity.run, a.runEngine, a.watchEngine, a.engine.RotateLogs, a.watchImages, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.mendRecord,
+		a.identity.run, a.runEngine, a.watchEngine, a.engine.RotateLogs, a.watchImages, a.followVolumes, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.mendRecord,
 		a.probes.Run, a.runPods,
 	} {
 		group.Go(func() error { return part(ctx) })

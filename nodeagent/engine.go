@@ -117,7 +117,10 @@ func (a *Agent) setUpNetwork(ctx context.Context) error {
 
 // resolver is what pods have for name resolution: the node's relay, with the
 // host's search domains.
-func (a *Agent) resolver() pod.Resolver {
+func (a *Agent) resolver(hostNetwork bool) pod.Resolver {
+	if hostNetwork {
+		return nodeResolver()
+	}
 	r := nodeResolver()
 	if servers := a.health.resolver(); len(servers) > 0 {
 		r.Servers = servers

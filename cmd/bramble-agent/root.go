@@ -18,6 +18,7 @@ import (
 	"bramble.dev/bramble/cmd/settings"
 	"bramble.dev/bramble/nodeagent"
 	"bramble.dev/bramble/nodeagent/state"
+	"bramble.dev/bramble/nodeagent/volume"
 	"bramble.dev/bramble/server/api"
 	"bramble.dev/bramble/systemd"
 )
@@ -32,7 +33,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newJoin(), &cobra.Command{
+	root.AddCommand(newRun(), newJoin(), newMountVolumes(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
@@ -43,6 +44,16 @@ func newRoot() *cobra.Command {
 		},
 	})
 	return root
+}
+
+// newMountVolumes is what the agent has Podman run in its namespaces.
+func newMountVolumes() *cobra.Command {
+	return &cobra.Command{
+		Use:    nodeagent.MountCommand,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(c *cobra.Command, _ []string) error { return volume.Inside(c.InOrStdin()) },
+	}
 }
 
 func newRun() *cobra.Command {

@@ -12,6 +12,7 @@ import "time"
 type PodSpec struct {
 	UID, Namespace, Name string
 	Hostname             string
+	SharePID             bool // its containers see each other's processes
 }
 
 // Spec is one container to be made. Names follow the Kubernetes container.
@@ -38,6 +39,19 @@ type Spec struct {
 	Sandbox                       string // of the pod's life since boot, kept as a label: tells what a reboot has ended
 	MessageFromLog                bool   // an empty termination message of a failed container is taken from its log
 	StopSignal                    string // "SIGUSR1"; empty: the image's
+	HostNetwork                   bool   // the node's own network namespace
+	Security                      Security
+}
+
+// Security is what a container's processes may do. The zero value is the engine's
+// defaults.
+type Security struct {
+	User            string   // "uid" or "uid:gid", names too; empty: the image's
+	Groups          []int64  // supplementary
+	CapAdd, CapDrop []string // without the prefix CAP_; "ALL" drops all
+	ReadOnlyRoot    bool
+	NoNewPrivileges bool
+	Unconfined      bool // without the engine's seccomp profile
 }
 
 // Env is one environment variable, its value already expanded.
@@ -47,7 +61,10 @@ type Env struct{ Name, Value string }
 type Mount struct {
 	Source, Target string
 	ReadOnly       bool
-	TmpfsBytes     int64 // > 0: a tmpfs of this size instead of Source; -1: a tmpfs without a size
+	SubPath        string // only this part of Source; package volume makes a mount of it
+	SubPathExpr    string // likewise, with $(NAME) of the container's variables
+	Fixed          bool   // nothing can be made in Source
+	TmpfsBytes     int64  // > 0: a tmpfs of this size instead of Source; -1: a tmpfs without a size
 	Tmpfs          bool
 }
 
@@ -95,6 +112,9 @@ type Image struct {
 	Architecture string
 	User         string
 }
+
+// Credential is what a registry is shown for a pull. It must not be logged.
+type Credential struct{ Username, Password, IdentityToken string }
 
 // StoredImage is an image that the node has: all its names, with tags and with
 // digests, and its size.

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"bramble.dev/bramble/nodeagent/network/netapi"
-	"bramble.dev/bramble/nodeagent/network/netns"
 )
 
 const dialLimit = 10 * time.Second
@@ -62,18 +61,12 @@ func (s *Server) getDial(w http.ResponseWriter, r *http.Request) {
 	both(pod, client.(halfCloser), afterHead(client, buffered.Reader))
 }
 
-func (s *Server) dial(ctx context.Context, to netip.AddrPort) (conn *net.TCPConn, err error) {
-	ctx, cancel := context.WithTimeout(ctx, dialLimit)
-	defer cancel()
-	err = netns.Do(s.files.node(), func() error {
-		// One address: the socket is made here, not in a goroutine of the dialer.
-		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", to.String())
-		if err == nil {
-			conn = c.(*net.TCPConn)
-		}
-		return err
-	})
-	return conn, err
+func (s *Server) dial(ctx context.Context, to netip.AddrPort) (*net.TCPConn, error) {
+	conn, err := dialIn(ctx, s.files.node(), "tcp", to)
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.TCPConn), nil
 }
 
 // afterHead is what the client sends after its request. The server's reader is

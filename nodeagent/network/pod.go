@@ -38,6 +38,9 @@ func (s *Server) attach(ctx context.Context, p netapi.Pod) (netapi.PodStatus, er
 	if err := s.connect(ctx, n, p); err != nil {
 		return netapi.PodStatus{}, err
 	}
+	if err := s.ports.set(p.UID, p.Address, p.Ports); err != nil {
+		return netapi.PodStatus{}, err
+	}
 	return s.podStatus(p.UID, n), nil
 }
 
@@ -73,6 +76,9 @@ func (s *Server) detach(ctx context.Context, uid string) error {
 		return err
 	}
 	defer release()
+	if err := s.ports.set(uid, netip.Addr{}, nil); err != nil {
+		return err
+	}
 	path := s.files.pod(uid)
 	if n, err := s.current(); err == nil && netns.Pinned(path) {
 		a, err := s.attachment(n, netapi.Pod{UID: uid, Address: address(path)})

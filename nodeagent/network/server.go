@@ -40,6 +40,7 @@ type Server struct {
 	files  files
 	wayOut *wayout.Keeper
 	relay  *relay
+	ports  *hostPorts
 	socket os.FileInfo // of our socket; set before anything is served
 
 	// work is held by what changes namespaces: one change at a time.
@@ -59,6 +60,7 @@ func New(c Config) *Server {
 		config: c, files: f, work: make(chan struct{}, 1),
 		wayOut: wayout.New(c.Log, f.wayOutLog()),
 		relay:  newRelay(c.ResolvConf, c.Log),
+		ports:  newHostPorts(f.node(), c.Log),
 	}
 }
 
@@ -84,6 +86,8 @@ func (s *Server) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.wayOut.Run(ctx) })
 	g.Go(func() error { return s.relay.run(ctx) })
+	s.ports.begin(ctx)
+	g.Go(func() error { return s.ports.run(ctx) })
 	g.Go(func() error { return s.watchSurroundings(ctx) })
 	g.Go(func() error { return s.serve(ctx, listener) })
 	return g.Wait()

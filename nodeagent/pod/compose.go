@@ -1,12 +1,14 @@
 package pod
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +34,7 @@ type Resolver struct{ Servers, Searches, Options []string }
 type surroundings struct {
 	netns    string
 	mounts   []container.Mount
-	imageID  string
+	image    container.Image
 	hosts    string
 	resolver Resolver
 	hostIP   string
@@ -48,6 +50,10 @@ func compose(ctx context.Context, d Desired, spec *corev1.Container, restarts in
 	if err != nil {
 		return container.Spec{}, err
 	}
+	secured, err := security(d.Pod, spec, with.image.User)
+	if err != nil {
+		return container.Spec{}, fmt.Errorf("%w (pod: %q, container: %s)", err, d.Pod.Namespace+"/"+d.Pod.Name, spec.Name)
+	}
 	values := make(map[string]string, len(env))
 	for _, e := range env {
 		values[e.Name] = e.Value
@@ -57,7 +63,7 @@ func compose(ctx context.Context, d Desired, spec *corev1.Container, restarts in
 	return container.Spec{
 		PodUID: string(d.Pod.UID), PodNamespace: d.Pod.Namespace, PodName: d.Pod.Name,
 		Name: spec.Name, Restarts: restarts,
-		Image: spec.Image, ImageID: with.imageID,
+		Image: spec.Image, ImageID: with.image.ID,
 		Command: expandAll(spec.Command, lookup), Args: expandAll(spec.Args, lookup),
 		Env: env, WorkingDir: spec.WorkingDir,
 		Stdin: spec.Stdin, StdinOnce: spec.StdinOnce, TTY: spec.TTY,
@@ -72,6 +78,8 @@ func compose(ctx context.Context, d Desired, spec *corev1.Container, restarts in
 		Sandbox:                with.sandbox,
 		MessageFromLog:         spec.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError,
 		StopSignal:             stopSignal(spec),
+		HostNetwork:            d.Pod.Spec.HostNetwork,
+		Security:               secured,
 	}, nil
 }
 
@@ -118,6 +126,9 @@ func resolverOf(pod *corev1.Pod, node Resolver) Resolver {
 // the kubelet does.
 func hostname(pod *corev1.Pod) string {
 	name := pod.Spec.Hostname
+	if node, err := os.Hostname(); pod.Spec.HostNetwork && err == nil {
+		name = node
+	}
 	if name == "" {
 		name = pod.Name
 	}
@@ -134,8 +145,27 @@ func hostsFile(pod *corev1.Pod, addr netip.Addr) string {
 	if addr.IsValid() {
 		fmt.Fprintf(&b, "%s\t%s\n", addr, hostname(pod))
 	}
-	for _, alias := range pod.Spec.HostAliases {
-		fmt.Fprintf(&b, "%s\t%s\n", alias.IP, strings.Join(alias.Hostnames, "\t"))
-	}
+	writeAliases(&b, pod)
 	return b.String()
+}
+
+// nodeHosts is the text of /etc/hosts of a pod in the node's network: the node's own.
+func nodeHosts(pod *corev1.Pod) string {
+	var b strings.Builder
+	text, err := os.ReadFile("/etc/hosts")
+	if err != nil {
+		text = []byte("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n")
+	}
+	fmt.Fprintf(&b, "# Kubernetes-managed hosts file (host network).\n%s\n", bytes.TrimRight(text, "\n"))
+	writeAliases(&b, pod)
+	return b.String()
+}
+
+func writeAliases(b *strings.Builder, pod *corev1.Pod) {
+	if len(pod.Spec.HostAliases) > 0 {
+		b.WriteString("\n# Entries added by HostAliases.\n")
+	}
+	for _, alias := range pod.Spec.HostAliases {
+		fmt.Fprintf(b, "%s\t%s\n", alias.IP, strings.Join(alias.Hostnames, "\t"))
+	}
 }

@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"bramble.dev/bramble/nodeagent/container"
+	"bramble.dev/bramble/nodeagent/network/netapi"
 )
 
 // doAll takes steps in order. A failure ends the steps of its container, or
@@ -168,7 +171,14 @@ func (w *worker) do(ctx context.Context, d Desired, step Step) error {
 }
 
 func (w *worker) attach(ctx context.Context, d Desired) error {
-	path, err := w.set.cfg.Network.Attach(ctx, w.uid, d.Address)
+	if d.Pod.Spec.HostNetwork {
+		w.memory.Attached, w.memory.Released = true, false
+		return nil
+	}
+	path, err := w.set.cfg.Network.Attach(ctx, w.uid, d.Address, hostPorts(d.Pod))
+	if errors.Is(err, netapi.ErrHostPort) {
+		return &Failure{Reason: "NetworkNotReady", Event: "HostPortConflict", Err: fmt.Errorf("Failed to create pod sandbox: %w", err)}
+	}
 	if err != nil {
 		return &Failure{Reason: "NetworkNotReady", Event: "FailedCreatePodSandBox", Err: fmt.Errorf("Failed to create pod sandbox: cannot set up the network: %w", err)}
 	}
@@ -199,7 +209,7 @@ func (w *worker) createPod(ctx context.Context, d Desired) error {
 	w.tellSandboxChange(d)
 	defer w.slot()()
 	err := w.set.cfg.Pods.Create(ctx, container.PodSpec{
-		UID: w.uid, Namespace: d.Pod.Namespace, Name: d.Pod.Name, Hostname: hostname(d.Pod),
+		UID: w.uid, Namespace: d.Pod.Namespace, Name: d.Pod.Name, Hostname: hostname(d.Pod), SharePID: isTrue(d.Pod.Spec.ShareProcessNamespace),
 	})
 	if err != nil {
 		return &Failure{Reason: "CreatePodSandboxError", Event: "FailedCreatePodSandBox", Err: fmt.Errorf("Failed to create pod sandbox: %w", err)}
@@ -222,15 +232,19 @@ func (w *worker) pull(ctx context.Context, d Desired, step Step) error {
 			return &Failure{Reason: "ImageInspectError", Event: "InspectFailed", Err: err}
 		case found:
 			w.event(d, spec.Name, corev1.EventTypeNormal, "Pulled", fmt.Sprintf("Container image %q already present on machine", spec.Image))
-			w.keepImage(spec.Name, image)
-			return nil
+			return w.keepImage(spec, image)
 		case spec.ImagePullPolicy == corev1.PullNever:
 			return &Failure{Reason: ReasonErrImageNeverPull, Event: "ErrImageNeverPull", Err: fmt.Errorf("Container image %q is not present with pull policy of Never", spec.Image)}
 		}
 	}
 	w.event(d, spec.Name, corev1.EventTypeNormal, "Pulling", fmt.Sprintf("Pulling image %q", spec.Image))
 	started := w.set.cfg.Now()
-	image, err := images.Pull(ctx, spec.Image)
+	shown, unusable := credentials(ctx, d.Pod, spec.Image, w.set.cfg.Source)
+	if len(unusable) > 0 {
+		w.event(d, spec.Name, corev1.EventTypeWarning, "FailedToRetrieveImagePullSecret", fmt.Sprintf(
+			"Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(unusable, ", ")))
+	}
+	image, err := images.Pull(ctx, spec.Image, shown)
 	switch {
 	case errors.Is(err, container.ErrImageDamaged):
 		return w.mendImage(ctx, d, spec, err)
@@ -241,15 +255,27 @@ func (w *worker) pull(ctx context.Context, d Desired, step Step) error {
 	}
 	took := w.set.cfg.Now().Sub(started).Round(time.Millisecond)
 	w.event(d, spec.Name, corev1.EventTypeNormal, "Pulled", fmt.Sprintf("Successfully pulled image %q in %s", spec.Image, took))
-	w.keepImage(spec.Name, image)
+	return w.keepImage(spec, image)
+}
+
+// keepImage notes what a container is made from, if this machine can run it.
+func (w *worker) keepImage(spec *corev1.Container, image container.Image) error {
+	if !runs(runtime.GOARCH, image.Architecture) {
+		return &Failure{Reason: ReasonErrImagePull, Event: "Failed", Err: fmt.Errorf(
+			"Failed to pull image %q: it is for %s, and this node is %s: use an image for %s, or choose nodes by the label kubernetes.io/arch",
+			spec.Image, image.Architecture, runtime.GOARCH, runtime.GOARCH)}
+	}
+	if w.images == nil {
+		w.images = map[string]container.Image{}
+	}
+	w.images[spec.Name] = image
 	return nil
 }
 
-func (w *worker) keepImage(name string, image container.Image) {
-	if w.images == nil {
-		w.images = map[string]string{}
-	}
-	w.images[name] = image.ID
+// runs says whether a machine runs an image's programs: its own architecture's and
+// the smaller one's of the same family. What an image does not say is tried.
+func runs(machine, image string) bool {
+	return image == "" || image == machine || machine == "arm64" && image == "arm" || machine == "amd64" && image == "386"
 }
 
 func (w *worker) create(ctx context.Context, d Desired, step Step) error {
@@ -259,13 +285,17 @@ func (w *worker) create(ctx context.Context, d Desired, step Step) error {
 		return &Failure{Reason: ReasonCreateContainerError, Event: "Failed", Err: err}
 	}
 	made, err := compose(ctx, d, spec, step.Restarts, surroundings{
-		netns: w.netns, mounts: w.mounts[spec.Name], imageID: w.images[spec.Name], hosts: hosts,
-		resolver: w.set.cfg.Resolver(), hostIP: w.set.cfg.HostIP(), source: w.set.cfg.Source,
+		netns: w.netns, mounts: w.mounts[spec.Name], image: w.images[spec.Name], hosts: hosts,
+		resolver: w.set.cfg.Resolver(d.Pod.Spec.HostNetwork), hostIP: w.set.cfg.HostIP(), source: w.set.cfg.Source,
 		allocatable: w.set.cfg.Allocatable(), sandbox: w.memory.Sandbox,
 	})
 	if err != nil {
 		return &Failure{Reason: ReasonCreateConfigError, Event: "Failed", Err: err}
 	}
+	if made.Mounts, err = w.parts(ctx, made); err != nil {
+		return &Failure{Reason: ReasonCreateConfigError, Event: "Failed", Err: err}
+	}
+	w.tellUnenforced(d, spec)
 	defer w.slot()()
 	id, err := w.set.cfg.Containers.CreateContainer(ctx, made)
 	if err != nil {
@@ -282,6 +312,9 @@ func (w *worker) startContainer(ctx context.Context, d Desired, step Step) error
 		id = w.made[step.Container]
 	}
 	if _, err := w.writeHosts(d); err != nil { // gone with /run, where the machine booted anew
+		return &Failure{Reason: ReasonRunContainerError, Event: "Failed", Err: err}
+	}
+	if err := w.remakeParts(ctx, d, step.Container); err != nil {
 		return &Failure{Reason: ReasonRunContainerError, Event: "Failed", Err: err}
 	}
 	w.unmark(id) // a container that a reboot ended begins anew
@@ -306,8 +339,17 @@ func (w *worker) dir() string { return filepath.Join(w.set.cfg.Dir, w.uid) }
 func (w *worker) writeHosts(d Desired) (string, error) {
 	path := filepath.Join(w.dir(), "etc-hosts")
 	text := hostsFile(d.Pod, d.Address)
+	if d.Pod.Spec.HostNetwork {
+		text = nodeHosts(d.Pod)
+	}
 	if old, err := os.ReadFile(path); err == nil && string(old) == text {
 		return path, nil
+	}
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		// An engine makes a directory of what it is to mount and does not find.
+		if err := os.RemoveAll(path); err != nil {
+			return "", err
+		}
 	}
 	if err := os.MkdirAll(w.dir(), 0o700); err != nil {
 		return "", err

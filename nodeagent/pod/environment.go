@@ -154,6 +154,9 @@ func fieldValue(d Desired, hostIP, path string) (string, error) {
 	case "status.hostIP", "status.hostIPs":
 		return hostIP, nil
 	case "status.podIP", "status.podIPs":
+		if d.Pod.Spec.HostNetwork {
+			return hostIP, nil
+		}
 		return d.Address.String(), nil
 	}
 	for prefix, of := range map[string]map[string]string{"metadata.labels['": d.Pod.Labels, "metadata.annotations['": d.Pod.Annotations} {
@@ -162,6 +165,14 @@ func fieldValue(d Desired, hostIP, path string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("fieldPath %q is not supported", path)
+}
+
+// ResourceValue is resourceValue where the container is named by ref, as in volumes.
+func ResourceValue(pod *corev1.Pod, ref *corev1.ResourceFieldSelector, allocatable corev1.ResourceList) (string, error) {
+	if ref.ContainerName == "" {
+		return "", errors.New("resourceFieldRef: containerName is required in a volume")
+	}
+	return resourceValue(pod, nil, ref, allocatable)
 }
 
 // resourceValue is the downward API's resourceFieldRef: a limit that is not set

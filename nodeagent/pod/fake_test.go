@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"bramble.dev/bramble/nodeagent/container"
+	"bramble.dev/bramble/nodeagent/pod"
 )
 
 // engine is a container engine in memory. It holds what must hold: it refuses a
@@ -265,7 +266,7 @@ func (e *engine) RemoveImage(_ context.Context, ref string) error {
 	return nil
 }
 
-func (e *engine) Pull(ctx context.Context, ref string) (container.Image, error) {
+func (e *engine) Pull(ctx context.Context, ref string, _ []container.Credential) (container.Image, error) {
 	unlock, err := e.lock()
 	if err != nil {
 		return container.Image{}, err
@@ -403,7 +404,7 @@ func newNode() *node {
 	}
 }
 
-func (n *node) Attach(_ context.Context, uid string, addr netip.Addr) (string, error) {
+func (n *node) Attach(_ context.Context, uid string, addr netip.Addr, _ []pod.HostPort) (string, error) {
 	<-time.After(n.sandbox)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -430,6 +431,12 @@ func (n *node) Mount(_ context.Context, p *corev1.Pod, _ interface {
 	defer n.mu.Unlock()
 	n.mounted[string(p.UID)] = true
 	return nil, nil
+}
+
+func (n *node) Update(context.Context, *corev1.Pod, pod.Source) {}
+
+func (n *node) Part(context.Context, string, string, int, container.Mount, string) (string, error) {
+	return "/part", nil
 }
 
 func (n *node) Unmount(_ context.Context, uid string) error {

@@ -30,14 +30,15 @@ type Containers interface {
 // Images is the node's images.
 type Images interface {
 	Image(ctx context.Context, ref string) (container.Image, bool, error)
-	Pull(ctx context.Context, ref string) (container.Image, error)
+	// Pull tries the credentials in order, and none where there are none.
+	Pull(ctx context.Context, ref string, credentials []container.Credential) (container.Image, error)
 	RemoveImage(ctx context.Context, ref string) error // with all containers made from it
 }
 
 // Network gives a pod its network namespace.
 type Network interface {
 	// Attach makes sure of the pod's namespace with this address, and returns its path.
-	Attach(ctx context.Context, uid string, addr netip.Addr) (path string, err error)
+	Attach(ctx context.Context, uid string, addr netip.Addr, ports []HostPort) (path string, err error)
 	Detach(ctx context.Context, uid string) error
 }
 
@@ -47,6 +48,10 @@ type Volumes interface {
 	// name, what is to be mounted. A missing object is a *container.MissingError.
 	Mount(ctx context.Context, pod *corev1.Pod, source Source) (map[string][]container.Mount, error)
 	Unmount(ctx context.Context, uid string) error
+	// Update brings what follows an object up to date, as far as that can be had.
+	Update(ctx context.Context, pod *corev1.Pod, source Source)
+	// Part mounts a part of a volume for a container and returns where it is.
+	Part(ctx context.Context, uid, name string, index int, m container.Mount, subPath string) (string, error)
 }
 
 // Probes runs probes and hooks in running containers.

@@ -28,22 +28,21 @@ func (w *worker) mendImage(ctx context.Context, d Desired, spec *corev1.Containe
 	images := w.set.cfg.Images
 	image, found, err := images.Image(ctx, spec.Image)
 	if err == nil && found { // another pod's worker was first
-		w.keepImage(spec.Name, image)
-		return nil
+		return w.keepImage(spec, image)
 	}
 	w.event(d, spec.Name, corev1.EventTypeWarning, "InspectFailed", fmt.Sprintf("Failed to inspect image %q: %v; it is pulled anew", spec.Image, damage))
-	image, err = images.Pull(ctx, spec.Image)
+	shown, _ := credentials(ctx, d.Pod, spec.Image, w.set.cfg.Source)
+	image, err = images.Pull(ctx, spec.Image, shown)
 	if err != nil && !isRegistrys(err) {
 		if err = images.RemoveImage(ctx, spec.Image); err == nil {
-			image, err = images.Pull(ctx, spec.Image)
+			image, err = images.Pull(ctx, spec.Image, shown)
 		}
 	}
 	if err != nil {
 		return &Failure{Reason: ReasonErrImagePull, Event: "Failed", Err: fmt.Errorf("Failed to pull image %q in the place of a damaged one: %w", spec.Image, err)}
 	}
 	w.event(d, spec.Name, corev1.EventTypeNormal, "Pulled", fmt.Sprintf("Successfully pulled image %q in the place of a damaged one", spec.Image))
-	w.keepImage(spec.Name, image)
-	return nil
+	return w.keepImage(spec, image)
 }
 
 // isRegistrys reports whether a pull failed before it came to the node's own

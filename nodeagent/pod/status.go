@@ -30,7 +30,9 @@ func Status(d Desired, o Observed, hostIP string) corev1.PodStatus {
 	if !o.StartTime.IsZero() {
 		st.StartTime = &metav1.Time{Time: o.StartTime.Round(0).Truncate(time.Second)}
 	}
-	if d.Address.IsValid() && (o.Attached || d.Pod.Status.PodIP != "") {
+	if d.Pod.Spec.HostNetwork && hostIP != "" {
+		st.PodIP, st.PodIPs = hostIP, []corev1.PodIP{{IP: hostIP}}
+	} else if !d.Pod.Spec.HostNetwork && d.Address.IsValid() && (o.Attached || d.Pod.Status.PodIP != "") {
 		st.PodIP = d.Address.String()
 		st.PodIPs = []corev1.PodIP{{IP: st.PodIP}}
 	}

@@ -30,6 +30,7 @@ type worker struct {
 	dirty     bool // look again
 	active    bool // a goroutine runs
 	stale     bool // make sure of network and volumes again
+	outdated  bool // the volumes may be behind what they follow
 	timer     *time.Timer
 	interrupt context.CancelFunc // of the step under way, if it may be broken off
 
@@ -37,8 +38,8 @@ type worker struct {
 	memory Observed
 	netns  string
 	mounts map[string][]container.Mount
-	images map[string]string // id by container name
-	made   map[string]string // the engine's id by container name, of this turn
+	images map[string]container.Image // by container name
+	made   map[string]string          // the engine's id by container name, of this turn
 }
 
 func (w *worker) want(d Desired) {
@@ -46,6 +47,9 @@ func (w *worker) want(d Desired) {
 	defer w.mu.Unlock()
 	if w.interrupt != nil && overtakes(w.desired, d) {
 		w.interrupt()
+	}
+	if w.desired.Pod != nil && d.Pod != nil && (!maps.Equal(w.desired.Pod.Labels, d.Pod.Labels) || !maps.Equal(w.desired.Pod.Annotations, d.Pod.Annotations)) {
+		w.outdated = true // downwardAPI volumes show them
 	}
 	w.desired = d
 }
@@ -121,6 +125,7 @@ func (w *worker) turn(ctx context.Context) {
 			w.wakeIn(unavailableDelay)
 			return
 		}
+		w.follow(ctx)
 		w.report(d)
 		steps := Plan(d, w.memory)
 		if len(steps) == 0 {

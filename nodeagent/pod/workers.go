@@ -22,14 +22,16 @@ type Config struct {
 	Source      Source
 	Reporter    Reporter
 	HostIP      func() string
-	Resolver    func() Resolver
+	Resolver    func(hostNetwork bool) Resolver
 	Allocatable func() corev1.ResourceList // what the node has for pods
-	Dir         string                     // in memory, emptied by a reboot; for the pods' own files; a directory by pod uid is made in it
-	Now         func() time.Time
-	Uptime      func() time.Duration // of the machine, suspended or not
-	ServerTime  func() (now time.Time, known bool)
-	Parallel    int // at most so many creations and starts at once
-	Log         *slog.Logger
+	// Unenforced are the resources whose limits this node cannot hold; nil: none.
+	Unenforced func() []string
+	Dir        string // in memory, emptied by a reboot; for the pods' own files; a directory by pod uid is made in it
+	Now        func() time.Time
+	Uptime     func() time.Duration // of the machine, suspended or not
+	ServerTime func() (now time.Time, known bool)
+	Parallel   int // at most so many creations and starts at once
+	Log        *slog.Logger
 }
 
 // Workers holds one worker for each pod of the node. A worker has a goroutine
@@ -59,6 +61,9 @@ func New(cfg Config) *Workers {
 	}
 	if cfg.Allocatable == nil {
 		cfg.Allocatable = func() corev1.ResourceList { return nil }
+	}
+	if cfg.Unenforced == nil {
+		cfg.Unenforced = func() []string { return nil }
 	}
 	if cfg.Parallel == 0 {
 		cfg.Parallel = 4
@@ -135,6 +140,17 @@ func (s *Workers) Refresh() {
 	for _, w := range s.workers {
 		w.refresh()
 		s.start(w)
+	}
+}
+
+// UpdateVolumes makes every worker bring up to date what its pod's volumes follow.
+func (s *Workers) UpdateVolumes() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.workers {
+		if w.outdate() {
+			s.start(w)
+		}
 	}
 }
 

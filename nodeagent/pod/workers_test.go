@@ -65,7 +65,7 @@ func agentOn(t *testing.T, e *engine, pods pod.Pods, n *node, change func(*pod.C
 	cfg := pod.Config{
 		Pods: pods, Containers: e, Images: e, Network: n, Volumes: n, Source: n, Reporter: n, Probes: &n.prober,
 		Uptime: func() time.Duration { return time.Since(e.booted) },
-		HostIP: func() string { return "192.0.2.1" }, Resolver: func() pod.Resolver { return pod.Resolver{} },
+		HostIP: func() string { return "192.0.2.1" }, Resolver: func(bool) pod.Resolver { return pod.Resolver{} },
 		Dir: e.dir, Log: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 
@@ -23,6 +24,7 @@ type request struct {
 	endpoint string   // with %s for each of path
 	path     []string // escaped into endpoint
 	query    url.Values
+	headers  http.Header
 	body     any // sent as JSON unless it is a []byte, which is sent as a tar
 }
 
@@ -59,6 +61,7 @@ func (r *Runtime) send(ctx context.Context, q request) (*bindings.APIResponse, e
 		}
 		reader, headers = newBody(data), http.Header{"Content-Type": {"application/json"}}
 	}
+	maps.Copy(headers, q.headers)
 	response, err := conn.DoRequest(ctx, reader, q.method, q.endpoint, q.query, headers, q.path...)
 	if err != nil {
 		return nil, unavailable(ctx, err)

@@ -149,7 +149,7 @@ func TestImageWithoutItsLayer(t *testing.T) {
 func TestDamagedImageIsPulledAgain(t *testing.T) {
 	n, host := pullingNode(t)
 	ref := host + "/app:1"
-	if _, err := n.Pull(t.Context(), ref); err != nil {
+	if _, err := n.Pull(t.Context(), ref, nil); err != nil {
 		t.Fatal(err)
 	}
 	out, err := n.Podman(t.Context(), "inspect", "--format", "{{.GraphDriver.Data.UpperDir}}", ref)
@@ -161,13 +161,13 @@ func TestDamagedImageIsPulledAgain(t *testing.T) {
 		if _, _, err := n.Image(t.Context(), ref); !errors.Is(err, container.ErrImageDamaged) {
 			t.Errorf("without %s: %v", dir, err)
 		}
-		if _, err := n.Pull(t.Context(), ref); err == nil || errors.Is(err, container.ErrImageNotFound) || errors.Is(err, container.ErrRegistryUnavailable) {
+		if _, err := n.Pull(t.Context(), ref, nil); err == nil || errors.Is(err, container.ErrImageNotFound) || errors.Is(err, container.ErrRegistryUnavailable) {
 			t.Errorf("pulled over the damaged one: %v", err)
 		}
 		if err := n.RemoveImage(t.Context(), ref); err != nil {
 			t.Error(err)
 		}
-		if _, err := n.Pull(t.Context(), ref); err != nil {
+		if _, err := n.Pull(t.Context(), ref, nil); err != nil {
 			t.Errorf("pulled anew: %v", err)
 		}
 	}

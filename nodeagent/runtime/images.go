@@ -3,6 +3,7 @@ package runtime
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,14 +39,17 @@ func (r *Runtime) Image(ctx context.Context, ref string) (container.Image, bool,
 // blocks until all of it is here; ending ctx ends the pull. The errors are
 // ErrInvalidImageName, ErrImageNotFound, ErrUnauthorized and
 // ErrRegistryUnavailable of package container.
-func (r *Runtime) Pull(ctx context.Context, ref string) (container.Image, error) {
+//
+// The credentials are tried in order, without them where there are none. They
+// are handed to Podman in a header that it keeps in memory.
+func (r *Runtime) Pull(ctx context.Context, ref string, credentials []container.Credential) (container.Image, error) {
 	name, err := normal(ref)
 	if err != nil {
 		return container.Image{}, err
 	}
 	r.calls.Add(1)
 	defer r.calls.Add(-1)
-	id, err := r.pull(ctx, name)
+	id, err := r.pullWith(ctx, name, credentials)
 	if err != nil {
 		return container.Image{}, fmt.Errorf("cannot pull image %q: %w", ref, err)
 	}
@@ -96,8 +100,22 @@ type progress struct {
 	ID     string `json:"id"`
 }
 
-func (r *Runtime) pull(ctx context.Context, name string) (id string, err error) {
-	response, err := r.send(ctx, request{method: http.MethodPost, endpoint: "/images/pull",
+// pullWith tries the credentials until one is good enough.
+func (r *Runtime) pullWith(ctx context.Context, name string, credentials []container.Credential) (id string, err error) {
+	if len(credentials) == 0 {
+		return r.pull(ctx, name, nil)
+	}
+	for i := range credentials {
+		id, err = r.pull(ctx, name, &credentials[i])
+		if !errors.Is(err, container.ErrUnauthorized) {
+			break
+		}
+	}
+	return id, err
+}
+
+func (r *Runtime) pull(ctx context.Context, name string, credential *container.Credential) (id string, err error) {
+	response, err := r.send(ctx, request{method: http.MethodPost, endpoint: "/images/pull", headers: authorization(credential),
 		query: url.Values{"reference": {name}, "policy": {"always"}}})
 	if err != nil {
 		return "", err
@@ -121,6 +139,16 @@ func (r *Runtime) pull(ctx context.Context, name string) (id string, err error) 
 			id = p.ID
 		}
 	}
+}
+
+// authorization is a credential as Podman takes it. With a map of credentials it
+// would write a file; one alone it does not.
+func authorization(c *container.Credential) http.Header {
+	if c == nil {
+		return nil
+	}
+	data, _ := json.Marshal(map[string]string{"username": c.Username, "password": c.Password, "identitytoken": c.IdentityToken}) // strings
+	return http.Header{"X-Registry-Auth": {base64.URLEncoding.EncodeToString(data)}}
 }
 
 // pullError classifies by the words of Podman's image library and of registries.

@@ -102,7 +102,7 @@ func TestImagesChange(t *testing.T) {
 	if has(host + "/app:1") {
 		t.Error("the image is there already")
 	}
-	if _, err := n.Pull(ctx, host+"/app:1"); err != nil {
+	if _, err := n.Pull(ctx, host+"/app:1", nil); err != nil {
 		t.Fatal(err)
 	}
 	await(t, events, container.Event{What: container.ImagesChanged})
@@ -125,7 +125,7 @@ func TestPullAndItsErrors(t *testing.T) {
 	if _, found, err := n.Image(t.Context(), host+"/app:1"); found || err != nil {
 		t.Errorf("before the pull: %v, %v", found, err)
 	}
-	pulled, err := n.Pull(t.Context(), host+"/app:1")
+	pulled, err := n.Pull(t.Context(), host+"/app:1", nil)
 	if err != nil || pulled.Architecture != "arm64" || pulled.User != "1000" || len(pulled.ID) != 64 || !strings.HasPrefix(pulled.Digest, "sha256:") {
 		t.Fatalf("pulled %+v, %v", pulled, err)
 	}
@@ -143,7 +143,7 @@ func TestPullAndItsErrors(t *testing.T) {
 		"UPPER:1":                   container.ErrInvalidImageName,
 		"registry.invalid/app@sha1": container.ErrInvalidImageName,
 	} {
-		if _, err := n.Pull(t.Context(), ref); !errors.Is(err, want) {
+		if _, err := n.Pull(t.Context(), ref, nil); !errors.Is(err, want) {
 			t.Errorf("pull %s: %v, want %v", ref, err, want)
 		}
 	}

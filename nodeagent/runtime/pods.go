@@ -69,6 +69,9 @@ func podSpec(spec container.PodSpec) *specgen.PodSpecGenerator {
 	p.InfraName = infraName(spec.UID)
 	p.InfraCommand = []string{pausePath}
 	p.SharedNamespaces = []string{"ipc", "uts"}
+	if spec.SharePID {
+		p.SharedNamespaces = append(p.SharedNamespaces, "pid")
+	}
 	p.NetNS = specgen.Namespace{NSMode: specgen.NoNetwork}
 	p.RestartPolicy = "no"
 	return p

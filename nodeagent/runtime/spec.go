@@ -40,13 +40,44 @@ func generator(s container.Spec, message string) *specgen.SpecGenerator {
 	g.Mounts = mounts(s, message)
 	g.ResourceLimits = limits(s)
 	network(g, s)
+	secure(g, s.Security)
 	return g
+}
+
+// secure sets what the container's processes may do.
+func secure(g *specgen.SpecGenerator, s container.Security) {
+	g.User = s.User
+	for _, group := range s.Groups {
+		g.Groups = append(g.Groups, strconv.FormatInt(group, 10))
+	}
+	for _, name := range s.CapAdd {
+		g.CapAdd = append(g.CapAdd, capability(name))
+	}
+	for _, name := range s.CapDrop {
+		g.CapDrop = append(g.CapDrop, capability(name))
+	}
+	g.ReadOnlyFilesystem = ptr(s.ReadOnlyRoot)
+	g.NoNewPrivileges = ptr(s.NoNewPrivileges)
+	if s.Unconfined {
+		g.SeccompProfilePath = "unconfined"
+	}
+}
+
+// capability is the engine's name of a capability.
+func capability(name string) string {
+	if name == "ALL" {
+		return name
+	}
+	return "CAP_" + name
 }
 
 func network(g *specgen.SpecGenerator, s container.Spec) {
 	g.UseImageHosts = ptr(true) // Podman would add the node's own; ours is mounted
 	g.NetNS = specgen.Namespace{NSMode: specgen.NoNetwork}
-	if s.NetNS == "" {
+	if s.HostNetwork {
+		g.NetNS = specgen.Namespace{NSMode: specgen.Host}
+	}
+	if s.NetNS == "" || s.HostNetwork {
 		return
 	}
 	g.NetNS = specgen.Namespace{NSMode: specgen.Path, Value: s.NetNS}

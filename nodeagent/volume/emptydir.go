@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -8,31 +9,48 @@ import (
 )
 
 // emptyDir makes a directory that every user of the pod's containers may write
-// to, as the kubelet's. With medium Memory it lies in the runtime directory: a
-// tmpfs of each container's own would not be shared by them. Its sizeLimit is
-// not enforced.
-func (v *Volumes) emptyDir(pod *corev1.Pod, name string, from *corev1.EmptyDirVolumeSource) (place, error) {
+// to, as the kubelet's, and gives it to the pod's fsGroup. With medium Memory it
+// lies in the runtime directory or, with a sizeLimit, is a file system of that
+// size: a tmpfs of each container's own would not be shared by them.
+func (v *Volumes) emptyDir(ctx context.Context, pod *corev1.Pod, name string, from *corev1.EmptyDirVolumeSource) (place, error) {
 	root := v.config.Dir
-	switch from.Medium {
-	case corev1.StorageMediumDefault:
-	case corev1.StorageMediumMemory:
+	limited := from.SizeLimit != nil && !from.SizeLimit.IsZero()
+	switch {
+	case from.Medium == corev1.StorageMediumMemory && limited:
+		dir, err := directory(v.config.BindDir, string(pod.UID), "volume-"+name)
+		if err != nil {
+			return place{}, err
+		}
+		return place{path: dir}, v.inside(ctx, job{Tmpfs: &tmpfsJob{Target: dir, Bytes: from.SizeLimit.Value(), GID: fsGroup(pod)}})
+	case from.Medium == corev1.StorageMediumMemory:
 		root = v.config.RuntimeDir
-	default:
+	case from.Medium != corev1.StorageMediumDefault:
 		return place{}, fmt.Errorf("emptyDir medium %q is not supported", from.Medium)
+	case limited:
+		return place{}, fmt.Errorf("emptyDir sizeLimit is held only with medium Memory: remove it, or set the medium")
 	}
 	dir, err := directory(root, string(pod.UID), name)
 	if err != nil {
 		return place{}, err
 	}
-	err = os.Mkdir(dir, 0o777)
-	if os.IsExist(err) {
+	if _, err := os.Lstat(dir); err == nil {
 		return place{path: dir}, nil // its mode may be the containers' by now
 	}
-	if err != nil {
+	// Under a name of its own until it is ready.
+	fresh := dir + ".new"
+	if err := os.RemoveAll(fresh); err != nil {
 		return place{}, err
 	}
-	if from.SizeLimit != nil && !from.SizeLimit.IsZero() {
-		v.config.Log.Warn("sizeLimit of an emptyDir is not enforced", "pod", pod.Namespace+"/"+pod.Name, "volume", name, "limit", from.SizeLimit.String())
+	if err := os.Mkdir(fresh, 0o777); err != nil {
+		return place{}, err
 	}
-	return place{path: dir}, os.Chmod(dir, 0o777) // whatever the umask
+	if err := os.Chmod(fresh, 0o777); err != nil { // whatever the umask
+		return place{}, err
+	}
+	if gid := fsGroup(pod); gid != nil {
+		if err := v.inside(ctx, job{Own: &ownJob{Dir: fresh, GID: *gid}}); err != nil {
+			return place{}, err
+		}
+	}
+	return place{path: dir}, os.Rename(fresh, dir)
 }

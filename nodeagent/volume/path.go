@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -28,4 +29,12 @@ func within(name string) error {
 func top(name string) string {
 	first, _, _ := strings.Cut(name, "/")
 	return first
+}
+
+// inVolume refuses a subPath that is not a path inside its volume.
+func inVolume(subPath string) error {
+	if subPath == "" || filepath.IsAbs(subPath) || slices.Contains(strings.Split(subPath, "/"), "..") || strings.ContainsRune(subPath, 0) {
+		return fmt.Errorf("subPath %q must be a relative path without '..'", subPath)
+	}
+	return nil
 }

@@ -31,8 +31,22 @@ type Config struct {
 	RuntimeDir string // on a tmpfs, as below $XDG_RUNTIME_DIR; made when missing
 	Log        *slog.Logger
 	// Podman is a command line of Podman as the node's user; nil: podman of the
-	// PATH. It is needed only to remove what other users of containers left.
+	// PATH. It removes what other users of containers left, and
+	// runs Inside.
 	Podman func(ctx context.Context, args ...string) *exec.Cmd
+	// Inside is the command line that calls func Inside, for Podman to run in its
+	// namespaces. Without it fsGroup, hostPath, subPath and limited volumes in
+	// memory are errors.
+	Inside []string
+	// BindDir is where paths of the node and parts of volumes are mounted, inside
+	// Podman's mount namespace; below $XDG_RUNTIME_DIR.
+	BindDir string
+	// Protected are the paths of the node that no container may have by hostPath.
+	Protected []string
+	// Resource is the downward API's value of a resource of a container.
+	Resource func(pod *corev1.Pod, ref *corev1.ResourceFieldSelector) (string, error)
+	// Token makes a token of the pod's service account; nil: there are none yet.
+	Token func(ctx context.Context, pod *corev1.Pod, from *corev1.ServiceAccountTokenProjection) (string, error)
 }
 
 // Source is where the contents of volumes come from. An object that is not
@@ -74,18 +88,55 @@ func (v *Volumes) Mount(ctx context.Context, pod *corev1.Pod, source Source) (ma
 	for _, c := range append(append([]corev1.Container{}, pod.Spec.InitContainers...), pod.Spec.Containers...) {
 		for _, m := range c.VolumeMounts {
 			at, ok := made[m.Name]
-			switch {
-			case !ok:
+			if !ok {
 				return nil, fmt.Errorf("container %s mounts volume %q, which the pod has not", c.Name, m.Name)
-			case m.SubPath != "" || m.SubPathExpr != "":
-				return nil, fmt.Errorf("container %s: subPath of volume %q is not supported", c.Name, m.Name)
 			}
 			mounts[c.Name] = append(mounts[c.Name], container.Mount{
 				Source: at.path, Target: m.MountPath, ReadOnly: m.ReadOnly || at.readOnly,
+				SubPath: m.SubPath, SubPathExpr: m.SubPathExpr, Fixed: at.readOnly,
 			})
 		}
 	}
 	return mounts, nil
+}
+
+// Update brings the pod's configMaps, secrets and the like up to date, as far as
+// they can be had: an object that is gone, or out of reach, leaves its volume as
+// it was. Mount must have been done.
+func (v *Volumes) Update(ctx context.Context, pod *corev1.Pod, source Source) {
+	for i := range pod.Spec.Volumes {
+		volume := &pod.Spec.Volumes[i]
+		if !Follows(volume) {
+			continue
+		}
+		if _, err := v.make(ctx, pod, volume, source); err != nil {
+			v.config.Log.Debug("a volume is left as it is", "pod", pod.Namespace+"/"+pod.Name, "volume", volume.Name, "err", err)
+		}
+	}
+}
+
+// Follows reports whether a volume follows what it is made from.
+func Follows(volume *corev1.Volume) bool {
+	return volume.ConfigMap != nil || volume.Secret != nil || volume.DownwardAPI != nil || volume.Projected != nil
+}
+
+// Part mounts a part of a volume for one of a pod's containers, and returns where
+// it is: what the container is to mount in the volume's place. index tells the
+// container's mounts apart. A directory that is missing is made in volumes that
+// can be written to. What is mounted is what was there at this moment.
+func (v *Volumes) Part(ctx context.Context, uid, name string, index int, m container.Mount, subPath string) (string, error) {
+	if err := inVolume(subPath); err != nil {
+		return "", err
+	}
+	dir, err := directory(v.config.BindDir, uid, fmt.Sprintf("part-%s-%d", name, index))
+	if err != nil {
+		return "", err
+	}
+	err = v.inside(ctx, job{Bind: &bindJob{Root: m.Source, Path: subPath, Make: !m.Fixed, Target: dir}})
+	if err != nil {
+		return "", fmt.Errorf("cannot mount a part of a volume at %s: %w", m.Target, err)
+	}
+	return dir, nil
 }
 
 // place is a volume that was made.
@@ -96,24 +147,46 @@ type place struct {
 
 // make makes one volume. A new type of volume is a case here and a file.
 func (v *Volumes) make(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume, source Source) (place, error) {
+	var files map[string]file
+	var err error
 	switch {
 	case volume.EmptyDir != nil:
-		return v.emptyDir(pod, volume.Name, volume.EmptyDir)
+		return v.emptyDir(ctx, pod, volume.Name, volume.EmptyDir)
+	case volume.HostPath != nil:
+		return v.hostPath(ctx, pod, volume.Name, volume.HostPath)
 	case volume.ConfigMap != nil:
-		files, err := configMap(ctx, source, pod.Namespace, volume.ConfigMap)
-		return v.project(pod, volume.Name, files, err)
+		files, err = configMap(ctx, source, pod.Namespace, volume.ConfigMap)
 	case volume.Secret != nil:
-		files, err := secret(ctx, source, pod.Namespace, volume.Secret)
-		return v.project(pod, volume.Name, files, err)
+		files, err = secret(ctx, source, pod.Namespace, volume.Secret)
+	case volume.DownwardAPI != nil:
+		files, err = v.downward(pod, volume.DownwardAPI.Items, volume.DownwardAPI.DefaultMode)
+	case volume.Projected != nil:
+		files, err = v.projected(ctx, pod, source, volume.Projected)
+	default:
+		return place{}, errors.New("this type of volume is not supported")
 	}
-	return place{}, errors.New("this type of volume is not supported")
-}
-
-// project keeps files' volume in the runtime directory.
-func (v *Volumes) project(pod *corev1.Pod, name string, files map[string]file, err error) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
+	return v.project(ctx, pod, volume.Name, files)
+}
+
+// hostPath mounts a path of the node where the pod's containers find it.
+func (v *Volumes) hostPath(ctx context.Context, pod *corev1.Pod, name string, from *corev1.HostPathVolumeSource) (place, error) {
+	dir, err := directory(v.config.BindDir, string(pod.UID), "volume-"+name)
+	if err != nil {
+		return place{}, err
+	}
+	j := &bindJob{Path: filepath.Clean(from.Path), Target: dir, Protected: v.config.Protected}
+	if from.Type != nil {
+		j.Type = *from.Type
+	}
+	return place{path: dir}, v.inside(ctx, job{Bind: j})
+}
+
+// project keeps files' volume in the runtime directory. With an fsGroup they are
+// that group's, which may read them.
+func (v *Volumes) project(ctx context.Context, pod *corev1.Pod, name string, files map[string]file) (place, error) {
 	dir, err := directory(v.config.RuntimeDir, string(pod.UID), name)
 	if err != nil {
 		return place{}, err
@@ -121,7 +194,24 @@ func (v *Volumes) project(pod *corev1.Pod, name string, files map[string]file, e
 	if err := os.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
 		return place{}, err
 	}
-	return place{path: dir, readOnly: true}, write(dir, files)
+	own := func(string) error { return nil }
+	if gid := fsGroup(pod); gid != nil {
+		for path, f := range files {
+			f.mode |= 0o440
+			files[path] = f
+		}
+		own = func(fresh string) error {
+			return v.inside(ctx, job{Own: &ownJob{Dir: fresh, GID: *gid}})
+		}
+	}
+	return place{path: dir, readOnly: true}, write(dir, files, own)
+}
+
+func fsGroup(pod *corev1.Pod) *int64 {
+	if pod.Spec.SecurityContext == nil {
+		return nil
+	}
+	return pod.Spec.SecurityContext.FSGroup
 }
 
 // directory returns where a pod's volume lies below root, its parents made for

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -236,15 +237,14 @@ func TestEmptyDirsOnDiskAndInMemory(t *testing.T) {
 
 func TestMountRefusesWhatItCannotDo(t *testing.T) {
 	v, dir := newVolumes(t)
-	subPath := podWith(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
-	subPath.Spec.Containers[0].VolumeMounts[0].SubPath = "x"
+	ofSize := podWith(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(1, resource.BinarySI)}})
 	outside := podWith(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
 	outside.UID = "../../x"
 	unknown := podWith(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
 	unknown.Spec.Containers[0].VolumeMounts[0].Name = "other"
 	for name, pod := range map[string]*corev1.Pod{
-		"type":    podWith(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}),
-		"subPath": subPath, "uid": outside, "unknown": unknown,
+		"type": podWith(corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Path: "/"}}),
+		"size": ofSize, "uid": outside, "unknown": unknown,
 	} {
 		if _, err := v.Mount(t.Context(), pod, objects{}); err == nil {
 			t.Errorf("%s: no error", name)

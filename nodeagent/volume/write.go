@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 )
 
@@ -22,8 +23,8 @@ const dataLink = "..data"
 // write makes files the contents of dir. A reader sees all of the old files or
 // all of the new ones, whenever it opens them by ..data or in one directory
 // handle. When nothing has changed, nothing is written. A write that was broken
-// off is mended by the next.
-func write(dir string, files map[string]file) error {
+// off is mended by the next. own gives the new files to whom they are for.
+func write(dir string, files map[string]file, own func(fresh string) error) error {
 	for name := range files {
 		if err := within(name); err != nil {
 			return err
@@ -35,7 +36,7 @@ func write(dir string, files map[string]file) error {
 	}
 	defer root.Close()
 	if !holds(root, files) {
-		if err := swap(root, files); err != nil {
+		if err := swap(root, files, own); err != nil {
 			return err
 		}
 	}
@@ -43,7 +44,7 @@ func write(dir string, files map[string]file) error {
 }
 
 // swap writes files to a new directory and points ..data to it.
-func swap(root *os.Root, files map[string]file) error {
+func swap(root *os.Root, files map[string]file, own func(fresh string) error) error {
 	fresh := ".." + rand.Text()
 	if err := mkdir(root, fresh); err != nil {
 		return err
@@ -55,6 +56,9 @@ func swap(root *os.Root, files map[string]file) error {
 		if err := writeFile(root, path.Join(fresh, name), f); err != nil {
 			return err
 		}
+	}
+	if err := own(filepath.Join(root.Name(), fresh)); err != nil {
+		return err
 	}
 	temporary := fresh + "_link"
 	if err := root.Symlink(fresh, temporary); err != nil {

@@ -155,8 +155,8 @@ func TestPodValidation(t *testing.T) {
 			`spec.activeDeadlineSeconds: Invalid value: 0`, `spec.dnsPolicy: Unsupported value: "Mine"`, `spec.hostname: Invalid value: "Not_A_Name"`,
 			`spec.restartPolicy: Unsupported value: "Sometimes"`, `spec.terminationGracePeriodSeconds: Invalid value: -1`,
 		}},
-		{name: "refused fields", spec: "hostNetwork: true\n  runtimeClassName: x", ctr: "lifecycle: {preStop: {tcpSocket: {port: 1}}}", want: []string{
-			`spec.containers[0].lifecycle.preStop.tcpSocket: Forbidden: hooks by TCP do nothing`, `spec.hostNetwork: Forbidden: not supported yet`, `spec.runtimeClassName: Forbidden: not supported yet`,
+		{name: "refused fields", spec: "hostPID: true\n  runtimeClassName: x", ctr: "lifecycle: {preStop: {tcpSocket: {port: 1}}}", want: []string{
+			`spec.containers[0].lifecycle.preStop.tcpSocket: Forbidden: hooks by TCP do nothing`, `spec.hostPID: Forbidden: not supported yet`, `spec.runtimeClassName: Forbidden: not supported yet`,
 		}},
 		{name: "ports", ctr: `ports: [{containerPort: 0}, {containerPort: 70000}, {containerPort: 80, name: a_b}, {containerPort: 1, protocol: ICMP}, {containerPort: 2, name: a}, {containerPort: 3, name: a}]`, want: []string{
 			`spec.containers[0].ports[0].containerPort: Required value`, `spec.containers[0].ports[1].containerPort: Invalid value: 70000`,
@@ -265,6 +265,36 @@ func TestPodValidation(t *testing.T) {
 			`spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared`, `spec.priorityClassName: Invalid value: "A_B"`,
 			`spec.schedulingGates[1]: Duplicate value`, `spec.schedulingGates[2].name: Invalid value: "a b"`,
 		}},
+		{name: "security", spec: "hostNetwork: true\n  hostAliases: [{ip: x, hostnames: [a_b]}]\n  securityContext: {runAsUser: -1, fsGroup: -2, fsGroupChangePolicy: Perhaps, seccompProfile: {type: Localhost, localhostProfile: x}}", ctr: "securityContext: {privileged: true, procMount: Unmasked, capabilities: {add: [SYS_ADMIN, net_raw], drop: ['']}, seccompProfile: {type: Some}}\n    ports: [{containerPort: 80, hostPort: 81}]", want: []string{
+			`spec.containers[0].ports[0].hostPort: Invalid value: 81: must match`,
+			`spec.containers[0].securityContext.capabilities.add[0]: Forbidden: SYS_ADMIN can not be given in rootless containers`,
+			`spec.containers[0].securityContext.capabilities.drop[0]: Required value`,
+			`spec.containers[0].securityContext.privileged: Forbidden: privileged containers are not supported`,
+			`spec.containers[0].securityContext.procMount: Forbidden`,
+			`spec.containers[0].securityContext.seccompProfile.type: Unsupported value: "Some"`,
+			`spec.hostAliases[0].hostnames[0]: Invalid value: "a_b"`, `spec.hostAliases[0].ip: Invalid value: "x"`,
+			`spec.securityContext.fsGroup: Invalid value: -2`, `spec.securityContext.fsGroupChangePolicy: Unsupported value: "Perhaps"`,
+			`spec.securityContext.runAsUser: Invalid value: -1`, `spec.securityContext.seccompProfile.type: Forbidden: profiles of the node`,
+		}},
+		{name: "volumes of the node", spec: `volumes: [{name: a, hostPath: {path: /run}}, {name: b, hostPath: {path: /a/../b, type: Thing}}, {name: c, hostPath: {path: /proc/1}}, {name: d, hostPath: {path: /srv/x}}, {name: e, emptyDir: {sizeLimit: 1Mi}}, {name: f, hostPath: {path: x}}, {name: g, hostPath: {path: //}}]`, want: []string{
+			`spec.volumes[0].hostPath.path: Forbidden: it would give the container /run/user of its node`,
+			`spec.volumes[1].hostPath.path: Invalid value: "/a/../b": must not contain '..'`, `spec.volumes[1].hostPath.type: Unsupported value: "Thing"`,
+			`spec.volumes[2].hostPath.path: Forbidden`, `spec.volumes[4].emptyDir.sizeLimit: Forbidden`,
+			`spec.volumes[5].hostPath.path: Invalid value: "x": must be an absolute path`, `spec.volumes[6].hostPath.path: Forbidden`,
+		}},
+		{name: "projected volumes", spec: `volumes: [{name: a, projected: {sources: [{configMap: {name: a, items: [{key: k, path: x}]}, secret: {name: b}}, {downwardAPI: {items: [{path: x, fieldRef: {fieldPath: status.podIP}}, {path: ../y}]}}, {serviceAccountToken: {path: t}}, {}]}}, {name: b, downwardAPI: {items: [{path: c, resourceFieldRef: {resource: limits.cpu}}]}}]`, ctr: "volumeMounts: [{name: a, mountPath: /a, subPath: ../b}, {name: a, mountPath: /b, subPath: a, subPathExpr: /c}]", want: []string{
+			`spec.containers[0].volumeMounts[0].subPath: Invalid value: "../b"`, `spec.containers[0].volumeMounts[1].subPathExpr: Invalid value: "/c": must be a relative path`,
+			`spec.containers[0].volumeMounts[1].subPathExpr: Invalid value: "/c": subPathExpr and subPath are mutually exclusive`,
+			`spec.volumes[0].projected.sources[0]: Invalid value: "": must be exactly one source`,
+			`spec.volumes[0].projected.sources[1].downwardAPI.items[0].fieldRef.fieldPath: Unsupported value: "status.podIP"`,
+			`spec.volumes[0].projected.sources[1].downwardAPI.items[1].path: Invalid value: "../y"`,
+			`spec.volumes[0].projected.sources[1].downwardAPI.items[1]: Required value`,
+			`spec.volumes[0].projected.sources[1]: Invalid value: "x": conflicting duplicate paths`,
+			`spec.volumes[0].projected.sources[2].serviceAccountToken: Forbidden: service accounts are not supported yet`,
+			`spec.volumes[0].projected.sources[3]: Invalid value: "": must be exactly one source`,
+			`spec.volumes[1].downwardAPI.items[0].resourceFieldRef.containerName: Required value`,
+		}},
+		{name: "all of it granted", spec: "securityContext: {runAsUser: 1000, runAsGroup: 1000, runAsNonRoot: true, fsGroup: 2000, supplementalGroups: [5], seccompProfile: {type: RuntimeDefault}}\n  shareProcessNamespace: true\n  hostAliases: [{ip: 10.1.2.3, hostnames: [a.b]}]", ctr: "securityContext: {readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, procMount: Default, capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}}\n    ports: [{containerPort: 80, hostPort: 8080, hostIP: 127.0.0.1}]", want: nil},
 		{name: "windows", spec: "os: {name: windows}", want: []string{`spec.os.name: Unsupported value: "windows"`}},
 		{name: "image", ctr: `workingDir: /`, want: nil},
 	}
@@ -323,7 +353,6 @@ func TestPodWarnings(t *testing.T) {
 	}
 	want := []string{
 		"spec.serviceAccountName: ignored: the account must exist, but no token of it is mounted into the pod yet",
-		"spec.imagePullSecrets: ignored: pull secrets are not supported yet; a private image can not be pulled",
 	}
 	if diff := cmp.Diff(want, admission.PodWarnings(p)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -44,11 +44,12 @@ func validateContainer(c *corev1.Container, s *corev1.PodSpec, volumes map[strin
 		corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
 	errs = append(errs, oneOf(c.TerminationMessagePolicy, p.Child("terminationMessagePolicy"),
 		corev1.TerminationMessageReadFile, corev1.TerminationMessageFallbackToLogsOnError)...)
-	errs = append(errs, validatePorts(c.Ports, p.Child("ports"))...)
+	errs = append(errs, validatePorts(c.Ports, s.HostNetwork, p.Child("ports"))...)
 	errs = append(errs, validateEnv(c.Env, s, p.Child("env"))...)
 	errs = append(errs, validateEnvFrom(c.EnvFrom, p.Child("envFrom"))...)
 	errs = append(errs, validateMounts(c.VolumeMounts, volumes, p.Child("volumeMounts"))...)
 	errs = append(errs, validateProbes(c, p)...)
+	errs = append(errs, validateSecurity(c.SecurityContext, p.Child("securityContext"))...)
 	errs = append(errs, validateLifecycle(c.Lifecycle, s, p.Child("lifecycle"))...)
 	return append(errs, validateResources(&c.Resources, p.Child("resources"))...)
 }
@@ -75,7 +76,7 @@ func validateInitContainer(c *corev1.Container, p *field.Path) field.ErrorList {
 	return errs
 }
 
-func validatePorts(ports []corev1.ContainerPort, fp *field.Path) field.ErrorList {
+func validatePorts(ports []corev1.ContainerPort, hostNetwork bool, fp *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	names := map[string]bool{}
 	for i, port := range ports {
@@ -98,6 +99,7 @@ func validatePorts(ports []corev1.ContainerPort, fp *field.Path) field.ErrorList
 		}
 		errs = append(errs, oneOf(port.Protocol, p.Child("protocol"),
 			corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)...)
+		errs = append(errs, validateHostPort(port, hostNetwork, p)...)
 	}
 	return errs
 }
@@ -125,6 +127,7 @@ func validateMounts(mounts []corev1.VolumeMount, volumes map[string]bool, fp *fi
 			errs = append(errs, field.Invalid(p.Child("mountPath"), m.MountPath, "must be unique"))
 		}
 		seen[m.MountPath] = true
+		errs = append(errs, validateSubPath(m, p)...)
 	}
 	return errs
 }

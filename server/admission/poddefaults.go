@@ -34,6 +34,21 @@ func DefaultPod(p *corev1.Pod) {
 	for i := range s.Containers {
 		defaultContainer(&s.Containers[i])
 	}
+	if s.HostNetwork {
+		defaultHostPorts(s)
+	}
+}
+
+// defaultHostPorts says of a pod in the node's network what is so anyway: its
+// ports are the node's.
+func defaultHostPorts(s *corev1.PodSpec) {
+	for _, containers := range [][]corev1.Container{s.InitContainers, s.Containers} {
+		for i := range containers {
+			for j := range containers[i].Ports {
+				setDefault(&containers[i].Ports[j].HostPort, containers[i].Ports[j].ContainerPort)
+			}
+		}
+	}
 }
 
 // defaultTolerations lets a pod stay for a while on a node that is in trouble,
@@ -68,6 +83,29 @@ func defaultVolume(v *corev1.Volume) {
 	}
 	if v.Secret != nil {
 		setDefaultPtr(&v.Secret.DefaultMode, corev1.SecretVolumeSourceDefaultMode)
+	}
+	if v.HostPath != nil {
+		setDefaultPtr(&v.HostPath.Type, corev1.HostPathUnset)
+	}
+	if v.DownwardAPI != nil {
+		setDefaultPtr(&v.DownwardAPI.DefaultMode, corev1.DownwardAPIVolumeSourceDefaultMode)
+		defaultDownward(v.DownwardAPI.Items)
+	}
+	if v.Projected != nil {
+		setDefaultPtr(&v.Projected.DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
+		for _, s := range v.Projected.Sources {
+			if s.DownwardAPI != nil {
+				defaultDownward(s.DownwardAPI.Items)
+			}
+		}
+	}
+}
+
+func defaultDownward(items []corev1.DownwardAPIVolumeFile) {
+	for i := range items {
+		if items[i].FieldRef != nil {
+			setDefault(&items[i].FieldRef.APIVersion, "v1")
+		}
 	}
 }
 

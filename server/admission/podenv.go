@@ -83,13 +83,17 @@ var envFieldPaths = []string{
 }
 
 func validateFieldRef(ref *corev1.ObjectFieldSelector, p *field.Path) field.ErrorList {
+	return validateFieldRefOf(ref, envFieldPaths, p)
+}
+
+func validateFieldRefOf(ref *corev1.ObjectFieldSelector, paths []string, p *field.Path) field.ErrorList {
 	at := p.Child("fieldPath")
 	switch {
 	case ref.APIVersion != "v1":
 		return field.ErrorList{field.Invalid(p.Child("apiVersion"), ref.APIVersion, "must be v1")}
 	case ref.FieldPath == "":
 		return field.ErrorList{field.Required(at, "")}
-	case slices.Contains(envFieldPaths, ref.FieldPath):
+	case slices.Contains(paths, ref.FieldPath):
 		return nil
 	}
 	for _, list := range []string{"metadata.labels", "metadata.annotations"} {
@@ -107,7 +111,7 @@ func validateFieldRef(ref *corev1.ObjectFieldSelector, p *field.Path) field.Erro
 		}
 		return errs
 	}
-	return field.ErrorList{field.NotSupported(at, ref.FieldPath, append(slices.Clone(envFieldPaths), "metadata.annotations['<KEY>']", "metadata.labels['<KEY>']"))}
+	return field.ErrorList{field.NotSupported(at, ref.FieldPath, append(slices.Clone(paths), "metadata.annotations['<KEY>']", "metadata.labels['<KEY>']"))}
 }
 
 // envDivisors are the divisors of each resource that a variable may take.

@@ -136,9 +136,9 @@ func some(v reflect.Value, truth bool) {
 }
 
 func TestHarmlessValuesPass(t *testing.T) {
-	no, yes, zero, none := false, true, int32(0), corev1.MountPropagationNone
+	no, yes, zero, none, ordinary := false, true, int32(0), corev1.MountPropagationNone, corev1.DefaultProcMount
 	spec := corev1.PodSpec{
-		HostUsers: &yes, ShareProcessNamespace: &no, Priority: &zero, SetHostnameAsFQDN: &no,
+		HostUsers: &yes, Priority: &zero, SetHostnameAsFQDN: &no,
 		ServiceAccountName: "default", DeprecatedServiceAccount: "default",
 		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &no, SupplementalGroups: []int64{}},
 		Affinity:        &corev1.Affinity{},
@@ -146,7 +146,7 @@ func TestHarmlessValuesPass(t *testing.T) {
 		ReadinessGates:  []corev1.PodReadinessGate{},
 		Overhead:        corev1.ResourceList{},
 		Containers: []corev1.Container{{
-			SecurityContext: &corev1.SecurityContext{Privileged: &no, AllowPrivilegeEscalation: &yes, ReadOnlyRootFilesystem: &no},
+			SecurityContext: &corev1.SecurityContext{Privileged: &no, ProcMount: &ordinary},
 			VolumeMounts:    []corev1.VolumeMount{{MountPropagation: &none}},
 			Resources:       corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("1")}},
 		}},
@@ -154,17 +154,16 @@ func TestHarmlessValuesPass(t *testing.T) {
 	if refusals, warnings := unsupportedFields(&spec); len(refusals) > 0 || len(warnings) > 0 {
 		t.Errorf("got errors %v and warnings %q, want none", refusals, warnings)
 	}
-	spec.HostUsers, spec.ShareProcessNamespace = &no, &yes
-	spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = &no
-	spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = &yes
+	unmasked := corev1.UnmaskedProcMount
+	spec.HostUsers, spec.Containers[0].SecurityContext.ProcMount = &no, &unmasked
+	spec.Containers[0].SecurityContext.Privileged = &yes
 	refusals, _ := unsupportedFields(&spec)
 	var got []string
 	for _, e := range refusals {
 		got = append(got, e.Field)
 	}
 	want := []string{
-		"spec.containers[0].securityContext.readOnlyRootFilesystem", "spec.containers[0].securityContext.allowPrivilegeEscalation",
-		"spec.shareProcessNamespace", "spec.hostUsers",
+		"spec.containers[0].securityContext.privileged", "spec.containers[0].securityContext.procMount", "spec.hostUsers",
 	}
 	slices.Sort(got)
 	slices.Sort(want)

@@ -48,7 +48,7 @@ func validateFailover(p *corev1.Pod) field.ErrorList {
 }
 
 func validatePodSpec(s *corev1.PodSpec, path *field.Path) field.ErrorList {
-	volumes, errs := validateVolumes(s.Volumes, path.Child("volumes"))
+	volumes, errs := validateVolumes(s.Volumes, s, path.Child("volumes"))
 	errs = append(errs, validateContainers(s, volumes, path)...)
 	errs = append(errs, validatePodChoices(s, path)...)
 	errs = append(errs, validatePodNumbers(s, path)...)
@@ -57,6 +57,8 @@ func validatePodSpec(s *corev1.PodSpec, path *field.Path) field.ErrorList {
 	errs = append(errs, validateTolerations(s.Tolerations, path.Child("tolerations"))...)
 	errs = append(errs, validateReadinessGates(s.ReadinessGates, path.Child("readinessGates"))...)
 	errs = append(errs, validatePlacement(s, path)...)
+	errs = append(errs, validatePodSecurity(s, path)...)
+	errs = append(errs, validateHostAliases(s.HostAliases, path.Child("hostAliases"))...)
 	return append(errs, validateDNS(s, path)...)
 }
 

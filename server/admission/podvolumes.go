@@ -12,13 +12,13 @@ import (
 )
 
 // validateVolumes returns the names of the volumes as well.
-func validateVolumes(volumes []corev1.Volume, fp *field.Path) (map[string]bool, field.ErrorList) {
+func validateVolumes(volumes []corev1.Volume, spec *corev1.PodSpec, fp *field.Path) (map[string]bool, field.ErrorList) {
 	var errs field.ErrorList
 	names := make(map[string]bool, len(volumes))
 	for i := range volumes {
 		v, p := &volumes[i], fp.Index(i)
 		errs = append(errs, uniqueLabel(v.Name, names, p.Child("name"))...)
-		errs = append(errs, validateVolumeSource(&v.VolumeSource, p)...)
+		errs = append(errs, validateVolumeSource(&v.VolumeSource, spec, p)...)
 	}
 	return names, errs
 }
@@ -39,7 +39,7 @@ func uniqueLabel(name string, seen map[string]bool, p *field.Path) field.ErrorLi
 	return errs
 }
 
-func validateVolumeSource(s *corev1.VolumeSource, p *field.Path) field.ErrorList {
+func validateVolumeSource(s *corev1.VolumeSource, spec *corev1.PodSpec, p *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	sources := 0
 	for v, i := reflect.ValueOf(s).Elem(), 0; i < v.NumField(); i++ {
@@ -66,6 +66,16 @@ func validateVolumeSource(s *corev1.VolumeSource, p *field.Path) field.ErrorList
 		errs = append(errs, validateMode(s.Secret.DefaultMode, sec.Child("defaultMode"))...)
 		errs = append(errs, validateItems(s.Secret.Items, sec.Child("items"))...)
 	}
+	if s.HostPath != nil {
+		errs = append(errs, validateHostPath(s.HostPath, p.Child("hostPath"))...)
+	}
+	if s.DownwardAPI != nil {
+		errs = append(errs, validateMode(s.DownwardAPI.DefaultMode, p.Child("downwardAPI", "defaultMode"))...)
+		errs = append(errs, validateDownward(s.DownwardAPI.Items, spec, p.Child("downwardAPI", "items"))...)
+	}
+	if s.Projected != nil {
+		errs = append(errs, validateProjected(s.Projected, spec, p.Child("projected"))...)
+	}
 	return errs
 }
 
@@ -79,6 +89,9 @@ func validateEmptyDir(e *corev1.EmptyDirVolumeSource, p *field.Path) field.Error
 	}
 	if e.SizeLimit != nil {
 		errs = append(errs, nonNegative(*e.SizeLimit, p.Child("sizeLimit"))...)
+		if e.Medium != corev1.StorageMediumMemory && !e.SizeLimit.IsZero() {
+			errs = append(errs, field.Forbidden(p.Child("sizeLimit"), "the size of a volume on the disk can not be limited; remove it, or set medium: Memory"))
+		}
 	}
 	return errs
 }

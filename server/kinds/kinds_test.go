@@ -223,8 +223,8 @@ func TestPodInTheRegistry(t *testing.T) {
 	if _, err := r.Create(ctx, namespaces, "", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, objects.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := r.Create(ctx, pods, "default", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "Bad"}, Spec: corev1.PodSpec{HostNetwork: true}}, objects.WriteOptions{})
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "metadata.name") || !strings.Contains(err.Error(), "spec.hostNetwork: Forbidden") || !strings.Contains(err.Error(), "spec.containers: Required") {
+	_, err := r.Create(ctx, pods, "default", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "Bad"}, Spec: corev1.PodSpec{HostPID: true}}, objects.WriteOptions{})
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "metadata.name") || !strings.Contains(err.Error(), "spec.hostPID: Forbidden") || !strings.Contains(err.Error(), "spec.containers: Required") {
 		t.Fatalf("got %v, want all three errors at once", err)
 	}
 	res, err := r.Create(ctx, pods, "default", &corev1.Pod{

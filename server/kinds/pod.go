@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -64,6 +65,7 @@ func podSubresources() []objects.Subresource {
 			}),
 			Validate: checkBoth(admission.ValidateBinding),
 		},
+		{Name: "eviction", Verbs: []string{"create"}, GroupVersionKind: policyv1.SchemeGroupVersion.WithKind("Eviction")},
 		{Name: "log", Verbs: []string{"get"}},
 		{Name: "exec", Verbs: []string{"create", "get"}, GroupVersionKind: corev1.SchemeGroupVersion.WithKind("PodExecOptions")},
 		{Name: "attach", Verbs: []string{"create", "get"}, GroupVersionKind: corev1.SchemeGroupVersion.WithKind("PodAttachOptions")},

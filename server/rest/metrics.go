@@ -70,7 +70,7 @@ func (m *metrics) labels(r *http.Request) (verb, resource string) {
 	}
 	if in.Subresource != "" {
 		switch in.Subresource {
-		case "status", "binding", "log", "proxy", "exec", "attach", "portforward", "finalize":
+		case "status", "binding", "eviction", "log", "proxy", "exec", "attach", "portforward", "finalize":
 			return in.Verb, in.Resource + "/" + in.Subresource
 		}
 		return in.Verb, ""

@@ -177,6 +177,8 @@ func (s *server) serveSubresource(w http.ResponseWriter, req *request) error {
 	switch {
 	case req.kind.Resource() == "pods" && req.sub.Name == "binding":
 		return s.bind(w, req)
+	case req.kind.Resource() == "pods" && req.sub.Name == "eviction":
+		return s.evict(w, req)
 	case req.kind.Resource() == "pods" && req.sub.Name == "log":
 		return s.log(w, req)
 	case req.kind.Resource() == "pods" && req.sub.Name == "exec":

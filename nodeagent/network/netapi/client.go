@@ -18,6 +18,7 @@ import (
 var (
 	ErrInvalid  = errors.New("invalid request to the network process")
 	ErrConflict = errors.New("clash in the node's network")
+	ErrHostPort = errors.New("a port of the host cannot be had")
 	ErrNotReady = errors.New("the node's network is not set up")
 )
 
@@ -29,9 +30,10 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Is matches ErrInvalid, ErrConflict and ErrNotReady.
+// Is matches ErrInvalid, ErrConflict, ErrHostPort and ErrNotReady.
 func (e *Error) Is(target error) bool {
 	return target == ErrInvalid && e.Status == http.StatusBadRequest ||
+		target == ErrHostPort && e.Status == http.StatusLocked ||
 		target == ErrConflict && e.Status == http.StatusConflict ||
 		target == ErrNotReady && e.Status == http.StatusServiceUnavailable
 }
@@ -72,7 +74,7 @@ func (c *Client) PutNode(ctx context.Context, n Node) (NodeStatus, error) {
 }
 
 // PutPod makes sure of a pod's namespace and address. ErrConflict: another pod
-// has the address. ErrNotReady: PutNode first.
+// has the address. ErrHostPort: a port of the host cannot be had. ErrNotReady: PutNode first.
 func (c *Client) PutPod(ctx context.Context, p Pod) (PodStatus, error) {
 	var status PodStatus
 	return status, c.do(ctx, http.MethodPut, "/v1/pods/"+url.PathEscape(p.UID), p, &status)
@@ -95,9 +97,10 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 	return h, c.do(ctx, http.MethodGet, "/healthz", nil, &h)
 }
 
-// Attach makes sure of the pod's namespace with this address, and returns its path.
-func (c *Client) Attach(ctx context.Context, uid string, addr netip.Addr) (path string, err error) {
-	status, err := c.PutPod(ctx, Pod{UID: uid, Address: addr})
+// Attach makes sure of the pod's namespace with this address, to which these
+// ports of the host lead, and returns its path.
+func (c *Client) Attach(ctx context.Context, uid string, addr netip.Addr, ports []HostPort) (path string, err error) {
+	status, err := c.PutPod(ctx, Pod{UID: uid, Address: addr, Ports: ports})
 	return status.Path, err
 }
 

@@ -11,7 +11,7 @@
 //	GET    /healthz                    → Health
 //
 // Errors come as {"error": "..."} with a status: 400 what was asked is wrong,
-// 409 it clashes with what is there, 503 the node's network is not set up (PUT
+// 409 it clashes with what is there, 423 a port of the host cannot be had, 503 the node's network is not set up (PUT
 // it first), 500 anything else.
 package netapi
 
@@ -49,6 +49,17 @@ type NodeStatus struct {
 type Pod struct {
 	UID     string     `json:"uid"`
 	Address netip.Addr `json:"address"`
+	// Ports of the host lead to the pod as long as it has its namespace and the
+	// network process runs; after that has ended, PUT again.
+	Ports []HostPort `json:"ports,omitempty"`
+}
+
+// HostPort is a port of the host that leads to one of a pod's.
+type HostPort struct {
+	Protocol string `json:"protocol"`     // "TCP" or "UDP"
+	IP       string `json:"ip,omitempty"` // of the host; empty: all of its IPv4 addresses
+	Port     int    `json:"port"`
+	PodPort  int    `json:"podPort"`
 }
 
 // PodStatus is one pod's namespace as it stands. Address is the zero Addr when

@@ -112,6 +112,24 @@ func (p Pod) Validate(n Node) error {
 	case p.Address == n.Gateway():
 		return fmt.Errorf("address %s of pod %s is the bridge's own", p.Address, p.UID)
 	}
+	for _, port := range p.Ports {
+		if err := port.validate(); err != nil {
+			return fmt.Errorf("host port of pod %s: %w", p.UID, err)
+		}
+	}
+	return nil
+}
+
+func (h HostPort) validate() error {
+	_, err := netip.ParseAddr(h.IP)
+	switch {
+	case h.Protocol != "TCP" && h.Protocol != "UDP":
+		return fmt.Errorf("protocol %q is neither TCP nor UDP", h.Protocol)
+	case h.IP != "" && err != nil:
+		return fmt.Errorf("%q is no IP address", h.IP)
+	case h.Port < 1 || h.Port > 65535 || h.PodPort < 1 || h.PodPort > 65535:
+		return fmt.Errorf("%d to %d: ports are from 1 to 65535", h.Port, h.PodPort)
+	}
 	return nil
 }
 
