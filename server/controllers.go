@@ -9,6 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"bramble.dev/bramble/server/eviction"
 	"bramble.dev/bramble/server/gc"
 	"bramble.dev/bramble/server/nodes"
 	"bramble.dev/bramble/server/objects"
@@ -43,8 +44,15 @@ func (p *parts) addControllers(ctx context.Context) error {
 		Grace:    p.cfg.NodeLeaseTimeout,
 		Log:      p.log,
 	})
+	evicted := newRecorder(p.registry, eventKind, evictionName, p.log)
+	evictor := eviction.New(eviction.Config{
+		Cluster: disruption{p.registry, podKind, time.Now, evictionName, reasonTaint,
+			"Taint manager: deleting due to NoExecute taint"},
+		Recorder: evicted,
+		Log:      p.log,
+	})
 	p.scheduler = scheduler.New(scheduler.Config{
-		Cluster:  placing{p.registry, podKind, nodeKind, spaceKind, time.Now},
+		Cluster:  placing{p.registry, podKind, nodeKind, spaceKind, time.Now, evictor},
 		Recorder: placed,
 		Log:      p.log,
 	})
@@ -54,6 +62,8 @@ func (p *parts) addControllers(ctx context.Context) error {
 		{"node controller's events", heard.run},
 		{"node controller", watcher.Run},
 		{"scheduler", after(watcher.Settled(), p.scheduler.Run)},
+		{"evictions' events", evicted.run},
+		{"eviction controller", after(watcher.Settled(), evictor.Run)},
 		{"namespace controller", gc.New(p.registry, p.log).Run},
 		{"garbage collector", gc.NewOwners(newOwning(p.registry), p.log).Run},
 		{"renewal of certificates", p.serving.Run},

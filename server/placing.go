@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"bramble.dev/bramble/server/admission"
+	"bramble.dev/bramble/server/eviction"
 	"bramble.dev/bramble/server/objects"
 	"bramble.dev/bramble/server/scheduler"
 )
@@ -22,18 +23,22 @@ type placing struct {
 	registry                *objects.Registry
 	pods, nodes, namespaces *objects.Kind
 	now                     func() time.Time
+	evictor                 *eviction.Evictor // told of the same nodes and pods
 }
 
-// Follow tells the scheduler of nodes, pods and namespaces.
+// Follow tells the scheduler of nodes, pods and namespaces, and the evictor of the
+// first two: they share what is decoded.
 func (p placing) Follow(ctx context.Context, f func(scheduler.Event)) error {
 	return followAll(ctx, func() { f(scheduler.Event{Synced: true}) },
 		&follower{registry: p.registry, kind: p.nodes, tell: func(obj objects.Object, deleted bool) {
+			p.evictor.Node(obj.(*corev1.Node), deleted)
 			f(scheduler.Event{Node: obj.(*corev1.Node), Deleted: deleted})
 		}},
 		&follower{registry: p.registry, kind: p.namespaces, tell: func(obj objects.Object, deleted bool) {
 			f(scheduler.Event{Namespace: obj.(*corev1.Namespace), Deleted: deleted})
 		}},
 		&follower{registry: p.registry, kind: p.pods, tell: func(obj objects.Object, deleted bool) {
+			p.evictor.Pod(obj.(*corev1.Pod), deleted)
 			f(scheduler.Event{Pod: obj.(*corev1.Pod), Deleted: deleted})
 		}},
 	)
@@ -68,28 +73,10 @@ func (p placing) Unschedulable(ctx context.Context, pod *corev1.Pod, message, no
 	})
 }
 
-// Evict marks pod as disrupted and deletes it with its grace period.
+// Evict makes room for a pod that matters more.
 func (p placing) Evict(ctx context.Context, pod *corev1.Pod) error {
-	marked := func(current objects.Object) (objects.Object, error) {
-		now := current.(*corev1.Pod)
-		if now.UID != pod.UID {
-			return nil, apierrors.NewNotFound(p.pods.GroupResource(), pod.Name)
-		}
-		admission.SetPodCondition(&now.Status, corev1.PodCondition{
-			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
-			Reason: corev1.PodReasonPreemptionByScheduler, Message: schedulerName + ": preempting to accommodate a higher priority pod",
-			ObservedGeneration: now.Generation,
-		}, metav1.NewTime(p.now()))
-		return now, nil
-	}
-	_, err := p.registry.Update(ctx, p.pods, "status", pod.Namespace, pod.Name, marked, objects.WriteOptions{FieldManager: schedulerName})
-	if err == nil {
-		_, _, err = p.registry.Delete(ctx, p.pods, pod.Namespace, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
-	}
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // gone, or another has its name
-		return nil
-	}
-	return err
+	return disruption{p.registry, p.pods, p.now, schedulerName, corev1.PodReasonPreemptionByScheduler,
+		schedulerName + ": preempting to accommodate a higher priority pod"}.Evict(ctx, pod)
 }
 
 // change writes to pod while it waits for a node; else it is a conflict.

@@ -4,9 +4,6 @@ import (
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"bramble.dev/bramble/server/api"
 )
 
 // Pod is the node's record of one of its pods.
@@ -21,24 +18,6 @@ type Pod struct {
 // over reports whether the pod has ended for good.
 func (p *Pod) over() bool {
 	return p.Pod.Status.Phase == corev1.PodSucceeded || p.Pod.Status.Phase == corev1.PodFailed
-}
-
-// Failover is the pod's policy when its node is out of reach: as annotated, else
-// keep for bare pods and a DaemonSet's, and move for other controllers' pods.
-// An annotation of an unknown value counts as keep, which moves nothing.
-func Failover(pod *corev1.Pod) string {
-	switch policy := pod.Annotations[api.AnnotationFailover]; policy {
-	case api.FailoverKeep, api.FailoverMove, api.FailoverExclusive:
-		return policy
-	case "":
-	default:
-		return api.FailoverKeep
-	}
-	owner := metav1.GetControllerOf(pod)
-	if owner == nil || owner.Kind == "DaemonSet" {
-		return api.FailoverKeep
-	}
-	return api.FailoverMove
 }
 
 // Trim returns the pod as it is kept: without what changes at each write and is

@@ -16,6 +16,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"bramble.dev/bramble/server/api"
 )
 
 // Record is the open record. All methods are safe for concurrent use; those
@@ -141,7 +143,7 @@ func (r *Record) Pod(uid string) *Pod {
 func (r *Record) Keep(pod *corev1.Pod) (*Pod, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next := &Pod{Pod: Trim(pod), Failover: Failover(pod)}
+	next := &Pod{Pod: Trim(pod), Failover: api.Failover(pod)}
 	if old := r.pods[string(pod.UID)]; old != nil {
 		next.Address, next.ConfigMaps, next.Secrets = old.Address, old.ConfigMaps, old.Secrets
 		if next.Pod.Status.StartTime == nil {

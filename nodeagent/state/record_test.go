@@ -19,7 +19,6 @@ import (
 	"pgregory.net/rapid"
 
 	"bramble.dev/bramble/nodeagent/state"
-	"bramble.dev/bramble/server/api"
 )
 
 func facts(cidr string) state.Facts {
@@ -316,31 +315,6 @@ func TestAddressOfAPodThatIsOver(t *testing.T) {
 	second, err := r.Keep(newPod("b"))
 	if err != nil || second.Address != first.Address {
 		t.Errorf("another pod: %v, %v, want %v", second, err, first.Address)
-	}
-}
-
-func TestFailover(t *testing.T) {
-	controlled := func(kind string) *corev1.Pod {
-		p := newPod("a")
-		p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Controller: new(true)}}
-		return p
-	}
-	annotated := func(value string) *corev1.Pod {
-		p := controlled("ReplicaSet")
-		p.Annotations = map[string]string{api.AnnotationFailover: value}
-		return p
-	}
-	for _, c := range []struct {
-		pod  *corev1.Pod
-		want string
-	}{
-		{newPod("a"), api.FailoverKeep}, {controlled("DaemonSet"), api.FailoverKeep},
-		{controlled("ReplicaSet"), api.FailoverMove}, {controlled("StatefulSet"), api.FailoverMove},
-		{annotated("exclusive"), api.FailoverExclusive}, {annotated("keep"), api.FailoverKeep}, {annotated("bogus"), api.FailoverKeep},
-	} {
-		if got := state.Failover(c.pod); got != c.want {
-			t.Errorf("Failover(%v) = %s, want %s", c.pod.ObjectMeta, got, c.want)
-		}
 	}
 }
 

@@ -92,6 +92,9 @@ func TestDocumentsServeKubectl(t *testing.T) {
 				} `json:"parameters"`
 				Kind map[string]string `json:"x-kubernetes-group-version-kind"`
 			} `json:"patch"`
+			Post struct {
+				Kind map[string]string `json:"x-kubernetes-group-version-kind"`
+			} `json:"post"`
 		} `json:"paths"`
 		Components struct {
 			Schemas map[string]struct {
@@ -106,6 +109,11 @@ func TestDocumentsServeKubectl(t *testing.T) {
 	patch := doc.Paths["/api/v1/namespaces/{namespace}/pods/{name}"].Patch
 	if patch.Kind["kind"] != "Pod" || patch.Kind["version"] != "v1" {
 		t.Errorf("PATCH of pods is for %v", patch.Kind)
+	}
+	for sub, want := range map[string][2]string{"eviction": {"policy", "Eviction"}, "binding": {"", "Binding"}} {
+		if kind := doc.Paths["/api/v1/namespaces/{namespace}/pods/{name}/"+sub].Post.Kind; kind["group"] != want[0] || kind["kind"] != want[1] {
+			t.Errorf("POST to pods/%s is for %v", sub, kind)
+		}
 	}
 	named := ""
 	for _, p := range patch.Parameters {

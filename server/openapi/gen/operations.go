@@ -59,6 +59,12 @@ func operationsOf(gv schema.GroupVersion) map[string][]operation {
 				method: http.MethodPost, action: "post", id: "create", about: "bind a Pod to a node", resource: bind,
 				query: writeQuery(), body: core + "Binding", answer: core + "Binding", consumes: anyBody(), code: http.StatusCreated,
 			}}
+			evict := r
+			evict.GroupVersionKind = policyV1.WithKind("Eviction")
+			all[collection+"/{name}/eviction"] = []operation{{
+				method: http.MethodPost, action: "post", id: "create", about: "evict a Pod from its node", resource: evict,
+				query: writeQuery(), body: policy + "Eviction", answer: meta + "Status", consumes: anyBody(), code: http.StatusCreated,
+			}}
 			all[collection+"/{name}/log"] = []operation{{
 				method: http.MethodGet, action: "get", id: "readLogOf", about: "read the log of one of a Pod's containers", resource: r,
 				query: logQuery(), code: http.StatusOK,

@@ -24,6 +24,7 @@ const (
 	authorization  = "k8s.io/api/authorization/v1."
 	rbac           = "k8s.io/api/rbac/v1."
 	scheduling     = "k8s.io/api/scheduling/v1."
+	policy         = "k8s.io/api/policy/v1."
 	meta           = "k8s.io/apimachinery/pkg/apis/meta/v1."
 	ours           = "bramble.dev/bramble/server/api."
 )
@@ -34,6 +35,7 @@ var (
 	authenticationV1 = schema.GroupVersion{Group: "authentication.k8s.io", Version: "v1"}
 	authorizationV1  = schema.GroupVersion{Group: "authorization.k8s.io", Version: "v1"}
 	schedulingV1     = schema.GroupVersion{Group: "scheduling.k8s.io", Version: "v1"}
+	policyV1         = schema.GroupVersion{Group: "policy", Version: "v1"}
 	rbacV1           = schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
 	edgeV1alpha1     = schema.GroupVersion{Group: "edge.bramble.dev", Version: "v1alpha1"}
 )
