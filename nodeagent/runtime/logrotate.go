@@ -90,8 +90,11 @@ func (r *Runtime) lookAtLog(ctx context.Context, id string, before rotation) (ro
 	info, err := os.Stat(log.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		// The agent was killed between the two steps of a rotation, unless nothing
-		// was said yet.
-		return log, reopen(log.path)
+		// was said yet, or the container is being removed.
+		if err := reopen(log.path); !errors.Is(err, fs.ErrNotExist) {
+			return log, err
+		}
+		return log, nil
 	}
 	if err != nil {
 		return log, err

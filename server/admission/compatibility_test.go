@@ -9,7 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"slices"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func TestTheCompatibilityDocumentIsCurrent(t *testing.T) {
 	registry, handler := served(t)
 	writeKinds(t, &doc, registry, handler)
 	writeLimits(t, &doc, handler)
-	writePodFields(&doc)
+	writePodFields(t, &doc)
 	if *update {
 		if err := os.WriteFile(compatibilityFile, doc.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
@@ -134,7 +135,7 @@ func discovered(t *testing.T, handler http.Handler, path string) apidiscovery.AP
 	return list
 }
 
-func writePodFields(doc *bytes.Buffer) {
+func writePodFields(t *testing.T, doc *bytes.Buffer) {
 	by := map[string][]admission.FieldVerdict{}
 	for _, f := range admission.PodFieldVerdicts() {
 		by[f.Verdict] = append(by[f.Verdict], f)
@@ -147,17 +148,22 @@ func writePodFields(doc *bytes.Buffer) {
 		"Limits of resources hold where the node's user has the cgroup controllers; where it\n"+
 		"has not, the node's condition ResourceLimitsUnenforced names them.\n",
 		len(by["honoured"]), len(by["warned"]), len(by["refused"]))
-	doc.WriteString("\n### Honoured, with all that is in them\n\n")
-	var names []string
+	doc.WriteString("\n### Honoured, with all that is in them\n\n| shown by | fields |\n|---|---|\n")
+	left := map[string]bool{}
 	for _, f := range by["honoured"] {
-		names = append(names, f.Path)
+		left[f.Path] = true
 	}
-	for _, group := range []string{"", "containers[].", "initContainers[].", "volumes[]."} {
-		mine := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
-			head, _, nested := strings.Cut(n, ".")
-			return nested && head+"." != group || !nested && group != ""
-		})
-		fmt.Fprintf(doc, "- %s\n", code(mine))
+	for _, shown := range readHonoured(t) {
+		fmt.Fprintf(doc, "| %s, %s | %s |\n", shown.name, shown.file, code(shown.fields))
+		for _, f := range shown.fields {
+			if !left[f] {
+				t.Errorf("testdata/honoured.txt names %s twice, or it is not honoured", f)
+			}
+			delete(left, f)
+		}
+	}
+	for f := range left {
+		t.Errorf("testdata/honoured.txt names no test for %s: which shows that it is honoured?", f)
 	}
 	for _, section := range []struct{ verdict, title string }{
 		{"warned", "Admitted with a warning"}, {"refused", "Refused"},
@@ -171,6 +177,41 @@ func writePodFields(doc *bytes.Buffer) {
 			fmt.Fprintf(doc, "| `%s` | %s | %s |\n", f.Path, f.Words, code(harmless))
 		}
 	}
+}
+
+// showing is a test and the fields that it shows to be honoured.
+type showing struct {
+	file, name string
+	fields     []string
+}
+
+// readHonoured reads testdata/honoured.txt, and holds that each test is there and
+// speaks of its fields, as in YAML or as in Go.
+func readHonoured(t *testing.T) (all []showing) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/honoured.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := range strings.SplitSeq(string(data), "\n\n") {
+		words := strings.Fields(block)
+		if len(words) < 3 || words[0] == "#" {
+			continue
+		}
+		shown := showing{words[0], words[1], words[2:]}
+		source, err := os.ReadFile(filepath.Join("../..", shown.file))
+		if err != nil || !bytes.Contains(source, []byte("func "+shown.name+"(")) {
+			t.Errorf("testdata/honoured.txt: no test %s in %s: %v", shown.name, shown.file, err)
+		}
+		for _, f := range shown.fields {
+			leaf := f[strings.LastIndex(f, ".")+1:]
+			if !regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(leaf) + `\b`).Match(source) {
+				t.Errorf("testdata/honoured.txt: %s does not speak of %s", shown.file, f)
+			}
+		}
+		all = append(all, shown)
+	}
+	return all
 }
 
 func code(words []string) string {

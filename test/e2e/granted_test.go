@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,19 +93,110 @@ Seccomp: 2
 pause
 `
 
+// plain says what its simpler fields give it. It ends with a message of its own.
+const plain = `
+apiVersion: v1
+kind: Pod
+metadata: {name: plain}
+spec:
+  restartPolicy: Never
+  activeDeadlineSeconds: 600
+  os: {name: linux}
+  hostname: board-7
+  dnsPolicy: None
+  dnsConfig: {nameservers: [192.0.2.53], searches: [shop.example], options: [{name: ndots, value: "2"}]}
+  securityContext: {fsGroup: 2000, fsGroupChangePolicy: OnRootMismatch}
+  volumes:
+    - {name: conf, configMap: {name: settings, items: [{key: colour, path: deep/paint, mode: 0440}]}}
+    - {name: keys, secret: {secretName: keys, defaultMode: 0440, items: [{key: password, path: word}]}}
+    - {name: none, configMap: {name: absent, optional: true}}
+    - {name: self, downwardAPI: {defaultMode: 0440, items: [{path: name, fieldRef: {fieldPath: metadata.name}}, {path: mem, mode: 0400, resourceFieldRef: {containerName: main, resource: requests.memory, divisor: 1Mi}}]}}
+    - name: some
+      projected:
+        defaultMode: 0440
+        sources:
+          - {secret: {name: keys, optional: true, items: [{key: password, path: a/word, mode: 0400}]}}
+          - {configMap: {name: settings, optional: true, items: [{key: colour, path: a/paint, mode: 0444}]}}
+          - {downwardAPI: {items: [{path: a/name, mode: 0404, fieldRef: {fieldPath: metadata.name}}]}}
+          - {secret: {name: absent, optional: true}}
+    - {name: gone, secret: {secretName: absent, optional: true}}
+  containers:
+    - name: main
+      image: ` + cluster.TestImage + `
+      imagePullPolicy: IfNotPresent
+      resources: {requests: {memory: 32Mi}}
+      workingDir: /usr
+      command: [sh, -c, "$(SCRIPT)", sh]
+      args: [one, two words]
+      terminationMessagePath: /tmp/last-words
+      env:
+        - name: SCRIPT
+          value: |
+            pwd; hostname; echo "$# $2"
+            cat /etc/resolv.conf /conf/deep/paint /keys/word; echo
+            stat -L -c %a /conf/deep/paint /keys/word
+            cat /self/name /self/mem; echo
+            cd /some/a; head -n 9 word paint name; echo
+            stat -L -c %a /self/name /self/mem word paint name
+            ls /none /gone | wc -l
+            echo x 2>/dev/null > /conf/new || echo sealed
+            printf done > /tmp/last-words
+      volumeMounts:
+        - {name: conf, mountPath: /conf, readOnly: true}
+        - {name: keys, mountPath: /keys}
+        - {name: none, mountPath: /none}
+        - {name: gone, mountPath: /gone}
+        - {name: self, mountPath: /self}
+        - {name: some, mountPath: /some}
+`
+
+const wantPlain = `/usr
+board-7
+2 two words
+search shop.example
+nameserver 192.0.2.53
+options ndots:2
+bluehush
+440
+440
+plain32
+==> word <==
+hush
+==> paint <==
+blue
+==> name <==
+plain
+440
+440
+440
+444
+444
+3
+sealed
+`
+
 // TestAPodHasWhatItIsGranted asks pods of one node for what their security
 // contexts, volumes, ports and networks give them.
 func TestAPodHasWhatItIsGranted(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	n := s.StartNode(t, "shelf")
-	s.Apply(secured)
-	s.WaitFor("jsonpath={.status.phase}=Succeeded", "pod/secured")
-	if got := s.Must("logs", "secured"); got != wantSecured {
-		t.Errorf("the pod says\n%s\nwant\n%s", got, wantSecured)
+	s.Apply(secured + "---" + plain)
+	for name, want := range map[string]string{"secured": wantSecured, "plain": wantPlain} {
+		s.WaitFor("jsonpath={.status.phase}=Succeeded", "pod/"+name)
+		if got := s.Must("logs", name); got != want {
+			t.Errorf("the pod %s says\n%s\nwant\n%s", name, got, want)
+		}
 	}
-	t.Run("hostPath", func(t *testing.T) { hostPaths(t, s, n) })
-	t.Run("ports", func(t *testing.T) { ports(t, s) })
-	t.Run("update", func(t *testing.T) { follows(t, s) })
+	if got := s.Must("get", "pod", "plain", "-o", "jsonpath={.status.containerStatuses[0].state.terminated.message}"); got != "done" {
+		t.Errorf("its last words are %q", got)
+	}
+	t.Run("at once", func(t *testing.T) {
+		t.Run("hostPath", func(t *testing.T) { t.Parallel(); hostPaths(t, s, n) })
+		t.Run("ports", func(t *testing.T) { t.Parallel(); ports(t, s) })
+		t.Run("hooks", func(t *testing.T) { t.Parallel(); httpHooks(t, s) })
+		t.Run("update", func(t *testing.T) { t.Parallel(); follows(t, s) })
+	})
 	t.Run("nonRoot", func(t *testing.T) {
 		s.Apply(one("rootly", "securityContext: {runAsNonRoot: true}", "true", ""))
 		cluster.Eventually(t, 20*time.Second, func() string {
@@ -139,7 +231,9 @@ func hostPaths(t *testing.T, s *cluster.Server, n *cluster.Node) {
 	if err := os.Symlink(n.StateDir(), filepath.Join(n.Home, "innocent")); err != nil {
 		t.Fatal(err)
 	}
-	s.Apply(one("hosted", "volumes: [{name: v, hostPath: {path: "+n.Home+"/data/here, type: DirectoryOrCreate}}]", "echo kept > /v/file; sleep 1000", "volumeMounts: [{name: v, mountPath: /v}]"))
+	s.Apply(one("hosted", "volumes: [{name: v, hostPath: {path: "+n.Home+"/data/here, type: DirectoryOrCreate}}]", "echo kept > /v/file; sleep 1000",
+		`volumeMounts: [{name: v, mountPath: /v}]
+      lifecycle: {postStart: {sleep: {seconds: 1}}, preStop: {exec: {command: [sh, -c, "echo bye >> /v/file"]}}}`))
 	for name, path := range map[string]string{"thief": n.Home + "/innocent", "burglar": n.Home, "caller": n.RuntimeDir + "/../" + filepath.Base(n.RuntimeDir) + "/podman/podman.sock"} {
 		if name == "caller" {
 			if _, err := s.Edgectl("run", name, "--image=x", "--overrides", `{"spec":{"volumes":[{"name":"v","hostPath":{"path":"/run/user/1/podman/podman.sock"}}]}}`); err == nil {
@@ -166,7 +260,7 @@ func hostPaths(t *testing.T, s *cluster.Server, n *cluster.Node) {
 	})
 	s.WaitFor("condition=Ready", "pod/hosted")
 	s.Must("delete", "pod", "hosted", "thief", "burglar", "typed")
-	if data, err := os.ReadFile(filepath.Join(n.Home, "data/here/file")); err != nil || string(data) != "kept\n" {
+	if data, err := os.ReadFile(filepath.Join(n.Home, "data/here/file")); err != nil || string(data) != "kept\nbye\n" {
 		t.Errorf("the node's file has %q, %v", data, err)
 	}
 }
@@ -215,6 +309,26 @@ func ports(t *testing.T, s *cluster.Server) {
 		t.Errorf("the port is not given back: %v", err)
 	} else {
 		_ = l.Close()
+	}
+}
+
+// httpHooks are requests to a server on the node.
+func httpHooks(t *testing.T, s *cluster.Server) {
+	heard := make(chan string, 10)
+	hooked := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { heard <- r.URL.Path }))
+	defer hooked.Close()
+	_, port, _ := net.SplitHostPort(hooked.Listener.Addr().String())
+	s.Apply(one("hooked", "enableServiceLinks: true", "sleep 1000", fmt.Sprintf(
+		"lifecycle: {postStart: {httpGet: {host: 127.0.0.1, port: %s, path: /started}}, preStop: {httpGet: {host: 127.0.0.1, port: %[1]s, path: /stopping}}}", port)))
+	s.WaitFor("condition=Ready", "pod/hooked")
+	s.Must("delete", "pod", "hooked")
+	close(heard)
+	var all []string
+	for path := range heard {
+		all = append(all, path)
+	}
+	if !slices.Equal(all, []string{"/started", "/stopping"}) {
+		t.Errorf("the hooks asked for %v", all)
 	}
 }
 
