@@ -13,6 +13,7 @@ import (
 type usage struct {
 	rssMiB    float64 // resident set
 	anonMiB   float64 // of it anonymous
+	peakMiB   float64 // the most that was resident, since resetPeak
 	writtenKB float64 // caused to be written to storage, 10^3 bytes
 	cpu       time.Duration
 	children  time.Duration // processor of children that have ended
@@ -46,8 +47,16 @@ func read(t *testing.T, pid int) usage {
 	childSystem, _ := strconv.ParseFloat(after[14], 64)
 	return usage{
 		children: time.Duration((childUser + childSystem) * float64(time.Second) / 100),
-		rssMiB:   status["VmRSS"] / 1024, anonMiB: status["RssAnon"] / 1024,
+		rssMiB:   status["VmRSS"] / 1024, anonMiB: status["RssAnon"] / 1024, peakMiB: status["VmHWM"] / 1024,
 		writtenKB: io["write_bytes"] / 1e3,
 		cpu:       time.Duration((user + system) * float64(time.Second) / 100), // USER_HZ
+	}
+}
+
+// resetPeak begins usage.peakMiB anew (clear_refs in proc(5)).
+func resetPeak(t *testing.T, pid int) {
+	t.Helper()
+	if err := os.WriteFile("/proc/"+strconv.Itoa(pid)+"/clear_refs", []byte("5"), 0); err != nil {
+		t.Fatal(err)
 	}
 }

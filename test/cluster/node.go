@@ -29,8 +29,15 @@ func (s *Server) StartNode(t testing.TB, name string) *Node {
 // machine's own.
 func (s *Server) StartNodeOn(t testing.TB, name, netns string) *Node {
 	t.Helper()
-	n := &Node{User: ForTest(t), Name: name, bin: s.bin, t: t}
-	n.Netns = netns
+	u := ForTest(t)
+	u.Netns = netns
+	return s.StartNodeAs(t, name, u)
+}
+
+// StartNodeAs is StartNode as a user that was made before.
+func (s *Server) StartNodeAs(t testing.TB, name string, u *User) *Node {
+	t.Helper()
+	n := &Node{User: u, Name: name, bin: s.bin, t: t}
 	if err := n.LoadImage(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -105,6 +105,16 @@ func (u *User) makeRuntimeDir() error {
 	return os.Chown(u.RuntimeDir, u.UID, u.GID)
 }
 
+// RuntimeInMemory moves the runtime directory, which nothing may use yet, to a
+// tmpfs, as it is on an ordinary machine wherever this one has it.
+func (u *User) RuntimeInMemory() error {
+	if err := os.RemoveAll(u.RuntimeDir); err != nil {
+		return err
+	}
+	u.RuntimeDir = filepath.Join("/dev/shm", u.Name)
+	return u.makeRuntimeDir()
+}
+
 // Command is a command of this user, in a session of its own, with its home
 // and runtime directory and nothing else of the caller's environment.
 func (u *User) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
