@@ -88,6 +88,10 @@ func TestDeadlines(t *testing.T) {
 	if d := send("", "GET", path+"/a", ""); len(d.read) != 0 {
 		t.Errorf("no body: %d %v", d.Code, d.read)
 	}
+	// HTTP/2 ends a stream whose deadline passes, also where nothing is being written.
+	if d := send("", "GET", path+"?watch=1&timeoutSeconds=1", ""); len(d.write) == 0 || !d.write[len(d.write)-1].IsZero() {
+		t.Errorf("a watch that is quiet: %d %v", d.Code, d.write)
+	}
 	if d := send("", "POST", "/api/v1/namespaces/default/pods/p/proxy/", "stream"); len(d.read) != 0 {
 		t.Errorf("a stream to a pod: %d %v", d.Code, d.read)
 	}

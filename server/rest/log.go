@@ -61,6 +61,7 @@ func stream(w http.ResponseWriter, body io.Reader) {
 				return
 			}
 			_ = control.Flush()
+			_ = control.SetWriteDeadline(time.Time{}) // it is taken; HTTP/2 would end a quiet stream too
 		}
 		if err != nil {
 			return

@@ -141,6 +141,7 @@ func (e *eventStream) run(ctx context.Context, changes *objects.Watch) {
 			}
 			if len(changes.Events()) == 0 {
 				e.flush()
+				_ = e.control.SetWriteDeadline(time.Time{}) // it is taken; HTTP/2 would end a quiet stream too
 			}
 		}
 	}
