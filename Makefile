@@ -65,8 +65,9 @@ test-e2e: ## real servers, agents, Podman and kubectls, from outside (needs root
 	CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m $(AS_ROOT) ./test/e2e
 
 test-long: deps build bin/kubectl ## campaigns at full size
-	BRAMBLE_KILL_POINTS=200 BRAMBLE_INFORMER_CHANGES=10000 BRAMBLE_INFORMER_RESTARTS=20 BRAMBLE_NODE_KILLS=40 CGO_ENABLED=0 $(GO) test -count=1 -timeout 60m -v $(AS_ROOT) ./test/e2e
+	BRAMBLE_KILL_POINTS=200 BRAMBLE_INFORMER_CHANGES=10000 BRAMBLE_INFORMER_RESTARTS=20 BRAMBLE_NODE_KILLS=40 BRAMBLE_RESTORES=5 CGO_ENABLED=0 $(GO) test -count=1 -timeout 60m -v $(AS_ROOT) ./test/e2e
 	BRAMBLE_THIN_KB=100000 CGO_ENABLED=0 $(GO) test -count=1 -timeout 90m -v $(AS_ROOT) -run ThinLink ./test/e2e
+	BRAMBLE_SOAK=1h CGO_ENABLED=0 $(GO) test -count=1 -timeout 90m -v $(AS_ROOT) -run Soak ./test/e2e
 	BRAMBLE_LONG=1 $(GO) test -count=1 ./server/openapi
 
 bench: deps build bin/kubectl ## the figures of docs/benchmarks.md, on an idle machine

@@ -17,9 +17,16 @@ import (
 
 // TestBackupAndRestore backs a running cluster up, changes more, and restores:
 // no client takes an old revision for new, and the node stops nothing, not even
-// what the backup does not know, before the restore is confirmed.
+// what the backup does not know, before the restore is confirmed. Once, or
+// BRAMBLE_RESTORES times, each with a cluster of its own.
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
+	for i := range number(t, "BRAMBLE_RESTORES", 1) {
+		t.Run(fmt.Sprint(i), backUpAndRestore)
+	}
+}
+
+func backUpAndRestore(t *testing.T) {
 	s := cluster.StartServer(t)
 	n := s.StartNode(t, "boat")
 	s.Apply(fmt.Sprintf(sleeper, 0, "keep"))
