@@ -144,7 +144,6 @@ func silent(ctx context.Context) events.EventBroadcaster {
 	return events.NewBroadcaster(&events.EventSinkImpl{Interface: fake.NewClientset().EventsV1()})
 }
 
-
 func node(i int) *corev1.Node {
 	name := fmt.Sprintf("n%04d", i)
 	has := corev1.ResourceList{
