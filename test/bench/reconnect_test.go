@@ -17,7 +17,8 @@ func TestReconnect(t *testing.T) {
 	const nodes, limit = 300, 30.0
 	s := cluster.StartServer(t)
 	fleet := hollow.Start(t, s, nodes)
-	figure(t, fmt.Sprintf("%d nodes: server, resident", nodes), read(t, s.PID()).rssMiB, 64, "MiB")
+	rest(t, 10*time.Second)
+	figure(t, fmt.Sprintf("%d nodes: server, resident (%.1f MiB of it anonymous)", nodes, read(t, s.PID()).anonMiB), read(t, s.PID()).rssMiB, 64, "MiB")
 	for _, outage := range []time.Duration{0, time.Minute} {
 		s.Kill()
 		rest(t, outage)
