@@ -52,7 +52,8 @@ func TestInformerSurvivesRestarts(t *testing.T) {
 		}
 	}
 
-	cluster.Eventually(t, 60*time.Second, func() string { return cmp.Diff(alive, content(informer)) })
+	// client-go waits up to 30 s, doubled by its jitter, after it has lost its watch often.
+	cluster.Eventually(t, 150*time.Second, func() string { return cmp.Diff(alive, content(informer)) })
 	cluster.Eventually(t, 10*time.Second, func() string { return cmp.Diff(deleted, seen.missing(deleted)) })
 	for _, problem := range seen.problems() {
 		t.Error(problem)
