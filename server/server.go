@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -52,6 +53,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
+	debug.FreeOSMemory() // of what opening needed, once: a board's memory is its pods'
 	group, ctx := errgroup.WithContext(ctx)
 	for _, c := range p.controllers {
 		group.Go(func() error { return ended(ctx, c.name, c.run(ctx)) })
