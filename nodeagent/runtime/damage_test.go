@@ -74,6 +74,7 @@ func (n *node) siblings(t *testing.T) map[string]int {
 // A container whose files are lost is not started, and is made anew from its
 // image; its sibling runs on.
 func TestContainerWithoutItsFiles(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	spec, id := n.twoContainers(t)
 	before := n.siblings(t)
@@ -114,6 +115,7 @@ func truncateNew(t *testing.T, path string) {
 // An image that has lost a layer is known by it, whatever is lost, and can be
 // removed and loaded again. The infra container, which is of another, runs on.
 func TestImageWithoutItsLayer(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	for name, damage := range map[string]func(id string){
 		"the layer":         func(id string) { remove(t, n.layer(t, "LowerDir", id)) },
@@ -147,6 +149,7 @@ func TestImageWithoutItsLayer(t *testing.T) {
 
 // A pull alone does not fetch a lost layer again; after the image's removal it does.
 func TestDamagedImageIsPulledAgain(t *testing.T) {
+	t.Parallel()
 	n, host := pullingNode(t)
 	ref := host + "/app:1"
 	if _, err := n.Pull(t.Context(), ref, nil); err != nil {
@@ -179,6 +182,7 @@ func TestDamagedImageIsPulledAgain(t *testing.T) {
 // Infra containers whose image or own files are lost are made anew; those that
 // run go on.
 func TestPauseWithoutItsFiles(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.run(t, shell(n.makePod(t, "u1"), "sleep 1000"))
 	before := n.siblings(t)
@@ -213,6 +217,7 @@ func TestPauseWithoutItsFiles(t *testing.T) {
 // what runs goes on. When that was done, all that Podman has forgotten is ended,
 // and pods of the same names can be made.
 func TestLostDatabase(t *testing.T) {
+	t.Parallel()
 	n := emptyNode(t)
 	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
 	up, _ := n.serve(t, nil)

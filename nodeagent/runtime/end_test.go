@@ -9,6 +9,7 @@ import (
 // TestHowAContainerEnds: by its own stop signal, with the end of its log as the
 // message where it left none and failed; its pod is halted and keeps it.
 func TestHowAContainerEnds(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	spec := shell(n.makePod(t, "u1"), "trap 'echo last words; exit 7' USR1; seq 2000; echo ready >/tmp/ready; while :; do sleep 0.05; done")
 	spec.StopSignal, spec.MessageFromLog, spec.Sandbox = "SIGUSR1", true, "s1"

@@ -29,6 +29,7 @@ func await(t *testing.T, events <-chan container.Event, want container.Event) {
 }
 
 func TestEventsOutliveThePodmanService(t *testing.T) {
+	t.Parallel()
 	n := emptyNode(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -58,6 +59,7 @@ func TestEventsOutliveThePodmanService(t *testing.T) {
 // The clock is a day ahead when the agent subscribes, and is set back then: what
 // happens is told all the same.
 func TestEventsGoOnWhenTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	var asked atomic.Int32
 	set := runtime.New(runtime.Config{Socket: n.PodmanSocket(), RuntimeDir: n.RuntimeDir, StateDir: n.state, Log: slog.Default(), Command: n.Command,

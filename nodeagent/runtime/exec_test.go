@@ -19,6 +19,7 @@ import (
 // TestExec runs commands in a container: with its environment, its output
 // bounded, and all of it killed when the time is over.
 func TestExec(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	spec := shell(n.makePod(t, "u1"), "exec sleep 1000")
 	spec.Env = []container.Env{{Name: "COLOUR", Value: "blue"}}

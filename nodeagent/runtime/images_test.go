@@ -82,6 +82,7 @@ func pullingNode(t *testing.T) (n *node, host string) {
 
 // The node's images are told of when they change, whoever changes them.
 func TestImagesChange(t *testing.T) {
+	t.Parallel()
 	n, host := pullingNode(t)
 	has := func(name string) bool {
 		t.Helper()
@@ -121,6 +122,7 @@ func TestImagesChange(t *testing.T) {
 }
 
 func TestPullAndItsErrors(t *testing.T) {
+	t.Parallel()
 	n, host := pullingNode(t)
 	if _, found, err := n.Image(t.Context(), host+"/app:1"); found || err != nil {
 		t.Errorf("before the pull: %v, %v", found, err)

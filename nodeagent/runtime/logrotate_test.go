@@ -25,6 +25,7 @@ func lines(from, to int) string {
 // TestLogsAreRotatedWithoutLoss has a chatty container whose log is rotated
 // several times, and a follower that reads all the while.
 func TestLogsAreRotatedWithoutLoss(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	small := n.with(t, func(c *runtime.Config) { c.LogBytes, c.LogFiles = 64<<10, 20 })
 	id := n.run(t, shell(n.makePod(t, "u1"), `i=0; while [ $i -lt 6000 ]; do i=$((i+1)); printf "line %06d `+strings.Repeat("x", 100)+`\n" $i; [ $((i%300)) = 0 ] && sleep 0.2; done; exit 0`))
@@ -66,6 +67,7 @@ func TestLogsAreRotatedWithoutLoss(t *testing.T) {
 
 // TestTailAcrossFiles cuts a line at a rotation.
 func TestTailAcrossFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	const at = "2016-10-06T00:17:09Z stdout "
 	write := func(name, text string) {

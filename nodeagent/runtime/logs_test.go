@@ -51,6 +51,7 @@ func (s *said) await(t *testing.T, want string) {
 }
 
 func TestLogsAreReadAndFollowed(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	spec := shell(n.makePod(t, "u1"), `echo one; sleep 0.5; echo two >&2; sleep 0.5; printf "no end"; echo; read line </go/fifo; echo "got $line"; head -c 20000 /dev/zero | tr "\0" x; echo; exit 0`)
 	spec.Command[2] = "mkdir /go; mkfifo /go/fifo; " + spec.Command[2]
@@ -97,6 +98,7 @@ func TestLogsAreReadAndFollowed(t *testing.T) {
 }
 
 func TestFollowEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	id := n.run(t, shell(n.makePod(t, "u1"), "echo here; sleep 1000"))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -13,6 +13,7 @@ import (
 // container, leaves conmon and a first process that nobody will ever let go on.
 // A shell plays both here; a real conmon beside it is left alone.
 func TestForgottenContainersEnd(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	live := n.run(t, shell(n.makePod(t, "u2"), "sleep 1000000"))
 	for name, end := range map[string]func() error{

@@ -95,6 +95,7 @@ func TestNothingIsDoubledWhenTheServiceIsKilled(t *testing.T) {
 }
 
 func TestContainersStartAgainAfterAPowerCut(t *testing.T) {
+	t.Parallel()
 	n := emptyNode(t)
 	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
 	up, stop := n.serve(t, nil)

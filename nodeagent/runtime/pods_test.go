@@ -11,6 +11,7 @@ import (
 )
 
 func TestPodLivesFromCreateToRemove(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	spec := shell(n.makePod(t, "u1"), `hostname; echo "$A" >/dev/termination-log; trap "exit 3" TERM; while :; do sleep 0.1; done`)
 	spec.Env = []container.Env{{Name: "A", Value: "bye"}}
@@ -49,6 +50,7 @@ func TestPodLivesFromCreateToRemove(t *testing.T) {
 }
 
 func TestAllIsIdempotent(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	spec := shell(n.makePod(t, "u1"), "sleep 1000")
 	n.makePod(t, "u1")
@@ -87,6 +89,7 @@ func TestAllIsIdempotent(t *testing.T) {
 }
 
 func TestStartErrorsAreClassified(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	spec := n.makePod(t, "u1")
 	for _, c := range []struct {

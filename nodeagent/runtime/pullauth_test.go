@@ -16,6 +16,7 @@ import (
 // TestPullWithCredentials pulls by TLS from a registry that wants a password, by an
 // authority of its own, and looks for the password where it must not be.
 func TestPullWithCredentials(t *testing.T) {
+	t.Parallel()
 	plain := registry(t)
 	private := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if user, password, _ := q.BasicAuth(); user != "robot" || password != "hush-9471" {

@@ -73,6 +73,7 @@ func (n *node) servers(t *testing.T) []int {
 }
 
 func TestServiceIsStartedAdoptedAndStartedAgain(t *testing.T) {
+	t.Parallel()
 	n := emptyNode(t)
 	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
 	up, stop := n.serve(t, nil)
@@ -97,6 +98,7 @@ func TestServiceIsStartedAdoptedAndStartedAgain(t *testing.T) {
 }
 
 func TestServiceThatHasGrownIsStartedAnew(t *testing.T) {
+	t.Parallel()
 	n := emptyNode(t)
 	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
 	idle := make(chan bool, 1)

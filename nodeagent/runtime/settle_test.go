@@ -13,6 +13,7 @@ import (
 // TestEndThatPodmanMissed: where memory is short the kernel may kill conmon, and
 // then nobody tells Podman that the container has ended.
 func TestEndThatPodmanMissed(t *testing.T) {
+	t.Parallel()
 	for _, stopped := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stopped=%v", stopped), func(t *testing.T) {
 			n := newNode(t)

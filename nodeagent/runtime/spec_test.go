@@ -13,6 +13,7 @@ import (
 
 // TestContainerHasWhatItsSpecSays asks the container itself.
 func TestContainerHasWhatItsSpecSays(t *testing.T) {
+	t.Parallel()
 	n := emptyNode(t)
 	netns := filepath.Join(n.RuntimeDir, "netns-test")
 	if out, err := n.Podman(t.Context(), "unshare", "sh", "-c", "touch "+netns+" && unshare --net="+netns+" ip link set lo up"); err != nil {

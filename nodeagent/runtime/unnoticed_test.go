@@ -10,6 +10,7 @@ import (
 // between the runtime's start and Podman's note of it: a container that runs
 // though Podman has it as initialized, and refuses to start ever after.
 func TestAStartThatPodmanDidNotNote(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	id, err := n.CreateContainer(t.Context(), shell(n.makePod(t, "u1"), "sleep 1000"))
 	if err != nil {
