@@ -35,6 +35,8 @@ var (
 	ErrImageDamaged = errors.New("image is damaged")
 	// ErrUnauthorized: the registry wants other credentials, or hides the image.
 	ErrUnauthorized = errors.New("not authorised to pull the image")
+	// ErrImageCorrupt: what the registry sent is not what its digest says.
+	ErrImageCorrupt = errors.New("the registry sent other data than the image's digest says: push the image anew, or pull it from another registry")
 	// ErrRegistryUnavailable: the registry cannot be reached or answers with an
 	// error of its own; trying later may help.
 	ErrRegistryUnavailable = errors.New("image registry is unavailable")

@@ -49,7 +49,7 @@ func (w *worker) mendImage(ctx context.Context, d Desired, spec *corev1.Containe
 // storage, or was broken off.
 func isRegistrys(err error) bool {
 	for _, cause := range []error{
-		container.ErrImageNotFound, container.ErrUnauthorized, container.ErrRegistryUnavailable, container.ErrInvalidImageName,
+		container.ErrImageNotFound, container.ErrUnauthorized, container.ErrImageCorrupt, container.ErrRegistryUnavailable, container.ErrInvalidImageName,
 		container.ErrUnavailable, context.Canceled, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, cause) {

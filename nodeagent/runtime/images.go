@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/distribution/reference"
 
@@ -37,7 +38,7 @@ func (r *Runtime) Image(ctx context.Context, ref string) (container.Image, bool,
 
 // Pull fetches the image, also when it is here already, and returns it. It
 // blocks until all of it is here; ending ctx ends the pull. The errors are
-// ErrInvalidImageName, ErrImageNotFound, ErrUnauthorized and
+// ErrInvalidImageName, ErrImageNotFound, ErrUnauthorized, ErrImageCorrupt and
 // ErrRegistryUnavailable of package container.
 //
 // The credentials are tried in order, without them where there are none. They
@@ -114,7 +115,24 @@ func (r *Runtime) pullWith(ctx context.Context, name string, credentials []conta
 	return id, err
 }
 
+// errSilent ends a pull whose registry says nothing.
+var errSilent = errors.New("it took the connection and did not answer")
+
 func (r *Runtime) pull(ctx context.Context, name string, credential *container.Credential) (id string, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(r.config.RegistryAnswer, func() { cancel(errSilent) })
+	defer timer.Stop()
+	id, err = r.pullUntil(ctx, name, credential, func() { timer.Stop() })
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+		return "", fmt.Errorf("%w: no manifest in %v: %w", container.ErrRegistryUnavailable, r.config.RegistryAnswer, errSilent)
+	}
+	return id, err
+}
+
+// pullUntil calls answered once the registry has answered: Podman says first what it
+// tries, without having asked, and next that it has the manifest.
+func (r *Runtime) pullUntil(ctx context.Context, name string, credential *container.Credential, answered func()) (id string, err error) {
 	response, err := r.send(ctx, request{method: http.MethodPost, endpoint: "/images/pull", headers: authorization(credential),
 		query: url.Values{"reference": {name}, "policy": {"always"}}})
 	if err != nil {
@@ -125,9 +143,12 @@ func (r *Runtime) pull(ctx context.Context, name string, credential *container.C
 		return "", pullError(unavailable(ctx, response.Process(nil)))
 	}
 	lines := json.NewDecoder(bufio.NewReader(response.Body))
-	for {
+	for line := 0; ; line++ {
 		var p progress
 		err := lines.Decode(&p)
+		if line > 0 {
+			answered()
+		}
 		switch {
 		case errors.Is(err, io.EOF) && id != "":
 			return id, nil
@@ -173,6 +194,7 @@ var pullClasses = []struct {
 	err   error
 	words []string
 }{
+	{container.ErrImageCorrupt, []string{"digest did not match", "does not match digest", "digest mismatch", "does not match the manifest"}},
 	{container.ErrUnauthorized, []string{"unauthorized", "authentication required", "denied", "invalid username/password", "status 403", "forbidden"}},
 	{container.ErrImageNotFound, []string{"manifest unknown", "name unknown", "not found", "no image found", "does not exist"}},
 	{container.ErrInvalidImageName, []string{"invalid reference", "invalid image name"}},

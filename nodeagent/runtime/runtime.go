@@ -30,7 +30,9 @@ type Config struct {
 	PauseFile  string // the static pause program that infra containers run; see packaging/pause
 	LogBytes   int64  // the size at which a container's log is rotated; 0: DefaultLogBytes
 	LogFiles   int    // how many files a container's log may have, at least 2; 0: DefaultLogFiles
-	Log        *slog.Logger
+	// RegistryAnswer is how long a registry may take to a manifest; 0: DefaultRegistryAnswer.
+	RegistryAnswer time.Duration
+	Log            *slog.Logger
 	// Command makes a command of Podman's user; nil: a command of this process's.
 	Command func(ctx context.Context, name string, args ...string) *exec.Cmd
 	Now     func() time.Time // nil: time.Now
@@ -60,8 +62,15 @@ const (
 	DefaultLogFiles = 5
 )
 
+// DefaultRegistryAnswer is longer than a registry takes on a thin link. What it
+// sends then may take any time.
+const DefaultRegistryAnswer = 2 * time.Minute
+
 // New returns a Runtime. It does no I/O: Podman need not run yet.
 func New(config Config) *Runtime {
+	if config.RegistryAnswer == 0 {
+		config.RegistryAnswer = DefaultRegistryAnswer
+	}
 	if config.Now == nil {
 		config.Now = time.Now
 	}

@@ -71,6 +71,7 @@ func (h *Handler) remote(w http.ResponseWriter, r *http.Request, failure string,
 	watched := &watchedWriter{ResponseWriter: w, ctx: ctx, gone: cancel}
 	runner := runner{target: target, run: run}
 	if wsstream.IsWebSocketRequest(r) {
+		watched.beat = true
 		serveChannels(ctx, watched, r, options, failure, runner)
 		return
 	}

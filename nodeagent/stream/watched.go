@@ -15,6 +15,7 @@ type watchedWriter struct {
 	http.ResponseWriter
 	ctx  context.Context
 	gone context.CancelFunc
+	beat bool // it is a WebSocket, whose client is told that the node is there
 }
 
 // Hijack follows http.Hijacker.
@@ -27,6 +28,11 @@ func (w *watchedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		conn.Close()
 		return nil, nil, err
+	}
+	if w.beat {
+		beating := &beatingConn{Conn: conn}
+		go beating.run(w.ctx, beat)
+		conn = beating
 	}
 	watched := &watchedConn{Conn: conn, gone: w.gone}
 	watched.stop = context.AfterFunc(w.ctx, func() { conn.Close() })

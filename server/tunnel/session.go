@@ -67,6 +67,9 @@ type session struct {
 // newSession starts yamux on conn; run must follow. The session ends with ctx,
 // which requests inherit.
 func newSession(ctx context.Context, conn net.Conn, dialled bool, c Channel, keep Keepalive, h http.Handler, log *slog.Logger) (*session, error) {
+	if c == Bulk {
+		queueLittle(conn)
+	}
 	heard := &heardConn{Conn: conn}
 	config := &yamux.Config{
 		AcceptBacklog:          acceptBacklog,

@@ -54,6 +54,39 @@ func (h *Hosts) Add() string {
 	return netnsPath(name)
 }
 
+// Thin makes the link of the host that Add made last thin, both ways, such as
+// "256kbit"; Wide makes it wide again.
+func (h *Hosts) Thin(rate string) {
+	h.t.Helper()
+	for _, end := range h.ends() {
+		h.tc(end, "add", "root", "tbf", "rate", rate, "burst", "4kb", "latency", "400ms")
+	}
+}
+
+// Wide ends what Thin did.
+func (h *Hosts) Wide() {
+	h.t.Helper()
+	for _, end := range h.ends() {
+		h.tc(end, "delete", "root")
+	}
+}
+
+// linkEnd is one end of a host's link.
+type linkEnd struct{ netns, device string }
+
+// ends are those of the last host's link.
+func (h *Hosts) ends() [2]linkEnd {
+	return [2]linkEnd{{h.id, fmt.Sprintf("port%d", h.count)}, {fmt.Sprintf("%s-%d", h.id, h.count), "eth0"}}
+}
+
+func (h *Hosts) tc(end linkEnd, verb string, args ...string) {
+	h.t.Helper()
+	all := append([]string{"-n", end.netns, "qdisc", verb, "dev", end.device}, args...)
+	if out, err := exec.Command("tc", all...).CombinedOutput(); err != nil {
+		h.t.Fatalf("tc %v: %v: %s", all, err, out)
+	}
+}
+
 func netnsPath(name string) string { return "/run/netns/" + name }
 
 func (h *Hosts) namespace(name string) {
