@@ -18,9 +18,9 @@ COMMANDS   := ./cmd/bramble-agent ./cmd/bramble-network ./cmd/edgectl
 AGENT_PKGS := ./nodeagent/... $(COMMANDS) ./test/...
 RACE_PKGS  := ./server/... ./systemd/... ./cmd/bramble-server ./cmd/settings
 # Of the agent, what does not link Podman: the race detector needs cgo.
-PURE_PKGS  := ./nodeagent/container ./nodeagent/pod ./nodeagent/report ./nodeagent/state ./nodeagent/stream ./nodeagent/volume ./nodeagent/network/netapi
+PURE_PKGS  := ./nodeagent/container ./nodeagent/pod ./nodeagent/probe ./nodeagent/report ./nodeagent/state ./nodeagent/stream ./nodeagent/volume ./nodeagent/network/netapi
 
-.PHONY: help build deps demo demo-stop check test test-unit test-e2e test-long bench generate clean
+.PHONY: help build deps demo demo-stop check test test-unit test-race test-real test-e2e test-long bench generate clean
 
 help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -57,8 +57,14 @@ check: ## formatting, vet, modules, staticcheck, architecture
 test: deps build bin/kubectl check test-unit test-e2e ## everything that a change must pass (12 minutes, 30 the first time)
 
 test-unit: ## packages by themselves, the pure ones with the race detector
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-race test-real
+
+# The one computes, the other waits for Podman: side by side they take the time of one.
+test-race:
 	CGO_ENABLED=1 $(GO) test -race -shuffle=on $(RACE_PKGS)
 	CGO_ENABLED=1 $(GO) test -race -shuffle=on $(AS_ROOT) $(PURE_PKGS)
+
+test-real:
 	CGO_ENABLED=0 $(GO) test -tags $(AGENT_TAGS) -shuffle=on $(AS_ROOT) ./nodeagent ./nodeagent/runtime ./nodeagent/network/... $(COMMANDS) ./test/cluster ./test/demo
 
 test-e2e: ## real servers, agents, Podman and kubectls, from outside (needs root)

@@ -2,6 +2,7 @@ package arch
 
 import (
 	"go/ast"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -112,6 +113,34 @@ func TestPackageNamesSayWhatTheyAreFor(t *testing.T) {
 	for _, s := range sources(t) {
 		if vague.MatchString(s.file.Name.Name) {
 			t.Errorf("%s: package %s says nothing", s.path, s.file.Name.Name)
+		}
+	}
+}
+
+// TestMakeTestsEveryPackage holds that the Makefile names each package with tests
+// where it tests: alone, or by a tree with ... at its end.
+func TestMakeTestsEveryPackage(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var named string
+	for line := range strings.Lines(string(makefile)) {
+		if strings.Contains(line, "$(GO) test") || strings.HasPrefix(line, "RACE_PKGS") || strings.HasPrefix(line, "PURE_PKGS") || strings.HasPrefix(line, "COMMANDS") {
+			named += line
+		}
+	}
+	patterns := regexp.MustCompile(`\./[a-z0-9/.-]+`).FindAllString(named, -1)
+	tested := func(dir string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			p = strings.TrimPrefix(p, "./")
+			tree, whole := strings.CutSuffix(p, "/...")
+			return p == dir || whole && under(dir, tree)
+		})
+	}
+	for _, s := range sources(t) {
+		if strings.HasSuffix(s.path, "_test.go") && !tested(s.dir) {
+			t.Errorf("%s: no target of the Makefile tests this package", s.path)
 		}
 	}
 }
