@@ -206,8 +206,8 @@ func (t *AccountTokens) bind(ctx context.Context, claims *accountClaims, req *au
 }
 
 // User says whose token this is, if it is for one of the audiences, and for which
-// of them. It fails with an error that says why the token is not good, or with
-// Living's.
+// of them. It fails with an error that says why the token is not good, or with an
+// InternalError when Living does not know.
 func (t *AccountTokens) User(ctx context.Context, token string, audiences []string) (api.User, []string, error) {
 	claims, err := t.claims(token)
 	if err != nil {
@@ -232,7 +232,7 @@ func (t *AccountTokens) User(ctx context.Context, token string, audiences []stri
 		}
 		alive, err := t.living.Find(ctx, o.resource, k.Namespace, o.object.Name)
 		if err != nil {
-			return api.User{}, nil, err
+			return api.User{}, nil, apierrors.NewInternalError(fmt.Errorf("cannot look up the token's %s: %w", o.resource, err))
 		}
 		if alive.UID != o.object.UID || alive.Ending && o.resource == "serviceaccounts" {
 			return api.User{}, nil, fmt.Errorf("the token has ended with %s %s/%s", o.resource, k.Namespace, o.object.Name)

@@ -3,6 +3,9 @@ package auth_test
 import (
 	"context"
 	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,7 +25,7 @@ func (a alive) Find(_ context.Context, resource, namespace, name string) (auth.B
 	return a[resource+"/"+namespace+"/"+name], nil
 }
 
-func accountTokens(t testing.TB, objects alive) *auth.AccountTokens {
+func accountTokens(t testing.TB, objects auth.Living) *auth.AccountTokens {
 	t.Helper()
 	key, err := auth.OpenTokenKey(t.TempDir())
 	if err != nil {
@@ -90,6 +93,38 @@ func TestTokenRequestIsCheckedAndBound(t *testing.T) {
 		if life := time.Until(got.Status.ExpirationTimestamp.Time); life > 366*24*time.Hour {
 			t.Errorf("%s: it lives for %v", test.name, life)
 		}
+	}
+}
+
+// broken is alive until its store fails.
+type broken struct {
+	alive
+	failing bool
+}
+
+func (b *broken) Find(ctx context.Context, resource, namespace, name string) (auth.Bound, error) {
+	if b.failing {
+		return auth.Bound{}, errors.New("disk I/O error")
+	}
+	return b.alive.Find(ctx, resource, namespace, name)
+}
+
+func TestAFailingStoreIsNotTheTokensFault(t *testing.T) {
+	objects := &broken{alive: alive{"serviceaccounts/a/bot": {UID: "1"}}}
+	tokens := accountTokens(t, objects)
+	got, err := tokens.Create(t.Context(), "a", "bot", &authenticationv1.TokenRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects.failing = true
+	r := httptest.NewRequest(http.MethodGet, "/api", nil)
+	r.Header.Set("Authorization", "Bearer "+got.Status.Token)
+	if _, _, err := (&auth.Authenticator{Tokens: tokens}).Authenticate(r); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "disk I/O error") {
+		t.Errorf("a request is answered %v", err)
+	}
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: got.Status.Token}}
+	if answer, err := (&auth.Reviews{Tokens: tokens}).Token(t.Context(), review); !apierrors.IsInternalError(err) {
+		t.Errorf("a review is answered %v, %v", answer, err)
 	}
 }
 

@@ -86,7 +86,10 @@ func (a *Authenticator) byToken(r *http.Request) (api.User, bool, error) {
 		return api.User{}, false, apierrors.NewUnauthorized("this server knows users by client certificates and by tokens of service accounts, not by passwords")
 	}
 	user, _, err := a.Tokens.User(r.Context(), strings.TrimSpace(token), []string{Issuer})
-	if err != nil {
+	switch {
+	case apierrors.IsInternalError(err): // of this server: the client is to keep its token
+		return api.User{}, false, err
+	case err != nil:
 		return api.User{}, false, apierrors.NewUnauthorized(err.Error())
 	}
 	return user, true, nil

@@ -108,6 +108,9 @@ func (v *Reviews) Token(ctx context.Context, in *authenticationv1.TokenReview) (
 		audiences = []string{Issuer}
 	}
 	user, meant, err := v.Tokens.User(ctx, in.Spec.Token, audiences)
+	if apierrors.IsInternalError(err) {
+		return nil, err
+	}
 	if err != nil {
 		in.Status = authenticationv1.TokenReviewStatus{Error: err.Error()}
 		return in, nil

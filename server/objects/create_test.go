@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"bramble.dev/bramble/server/objects"
 )
@@ -130,5 +131,23 @@ func TestWarnings(t *testing.T) {
 	res, err := open(t).Create(t.Context(), pods, "default", p, objects.WriteOptions{})
 	if err != nil || len(res.Warnings) != 1 {
 		t.Errorf("got %q, %v", res.Warnings, err)
+	}
+}
+
+// late has its metadata behind its spec.
+type late struct {
+	metav1.TypeMeta   `json:",inline"`
+	Spec              struct{} `json:"spec"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (l *late) DeepCopyObject() runtime.Object { c := *l; return &c }
+
+func TestAKindWithItsMetadataBehindIsRefused(t *testing.T) {
+	kind := *configMaps
+	kind.New = func() objects.Object { return &late{} }
+	_, err := objects.NewRegistry(openStore(t, t.TempDir()), []*objects.Kind{namespaces, &kind}, objects.Config{})
+	if err == nil || !strings.Contains(err.Error(), "its metadata does not stand first") {
+		t.Errorf("the kind is registered: %v", err)
 	}
 }

@@ -17,7 +17,11 @@ func (s *server) serveOpenAPI(w http.ResponseWriter, r *http.Request, path strin
 	for _, c := range parseAccept(r.Header.Values("Accept")) {
 		medias = append(medias, c.media)
 	}
-	doc, ok := s.openapi.Find(path, medias)
+	documents, err := s.openapi()
+	if err != nil {
+		return err
+	}
+	doc, ok := documents.Find(path, medias)
 	if !ok {
 		return notFound(infoFrom(r.Context()))
 	}

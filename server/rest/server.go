@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,7 +24,7 @@ type server struct {
 	routes     map[string]Route
 	metrics    *metrics
 	discovery  *discovery
-	openapi    *openapi.Set
+	openapi    func() (*openapi.Set, error) // loads it once, for the first client that asks
 	lanes      *lanes
 	exposition http.Handler // of /metrics
 }
@@ -52,9 +53,7 @@ func New(cfg Config) (http.Handler, error) {
 	if s.discovery, err = newDiscovery(cfg.Registry.Kinds()); err != nil {
 		return nil, fmt.Errorf("cannot make the discovery documents: %w", err)
 	}
-	if s.openapi, err = openapi.Load(); err != nil {
-		return nil, err
-	}
+	s.openapi = sync.OnceValues(openapi.Load)
 	return s.chain(http.HandlerFunc(s.dispatch)), nil
 }
 

@@ -39,7 +39,7 @@ func TestBadRequests(t *testing.T) {
 		{"no containers", "POST", pods, "application/json", pod(`{"containers":[]}`), 422, "Invalid", "spec.containers"},
 		{"all errors at once", "POST", pods, "application/json", pod(`{"restartPolicy":"Perhaps","containers":[{"name":"A_b","image":""}]}`), 422, "Invalid", "spec.restartPolicy|spec.containers[0].name|spec.containers[0].image"},
 		{"name too long", "POST", pods, "application/json", strings.Replace(pod(`{`+container+`}`), `"p"`, `"`+strings.Repeat("n", 254)+`"`, 1), 422, "Invalid", "metadata.name"},
-		{"a field not honoured yet", "POST", pods, "application/json", pod(`{"hostNetwork":true,` + container + `}`), 422, "Invalid", "spec.hostNetwork"},
+		{"a field not honoured yet", "POST", pods, "application/json", pod(`{"hostPID":true,` + container + `}`), 422, "Invalid", "spec.hostPID"},
 		{"unknown failover", "POST", pods, "application/json", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","annotations":{"edge.bramble.dev/failover":"hope"}},"spec":{` + container + `}}`, 422, "Invalid", "failover|keep|move|exclusive"},
 		{"over 3 MB", "POST", configMaps, "application/json", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"big"},"data":{"a":"` + strings.Repeat("x", 3<<20) + `"}}`, 413, "RequestEntityTooLarge", ""},
 		{"no such namespace", "POST", "/api/v1/namespaces/nowhere/pods", "application/json", pod(`{` + container + `}`), 404, "NotFound", "nowhere"},

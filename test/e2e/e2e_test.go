@@ -18,10 +18,12 @@ import (
 // TestKubectl runs each script of testdata/kubectl with every kubectl on this
 // machine, and with edgectl, each in a namespace of its own.
 func TestKubectl(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	s.StartNode(t, "shelf")
 	for version, program := range kubectls(t) {
 		t.Run(version, func(t *testing.T) {
+			t.Parallel()
 			prefix := regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(version, "-")
 			bin := t.TempDir()
 			if err := os.Symlink(program, filepath.Join(bin, "kubectl")); err != nil {
