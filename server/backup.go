@@ -33,12 +33,21 @@ type backups struct {
 	dir   string // the data directory
 	now   func() time.Time
 	log   *slog.Logger
+	turn  chan struct{} // of capacity 1: each backup is a copy of the database on the disk
 }
 
 // ServeHTTP follows http.Handler.
 func (b backups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		answerError(w, apierrors.NewMethodNotSupported(schema.GroupResource{Group: api.Group, Resource: "backup"}, r.Method))
+		return
+	}
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+	default:
+		w.Header().Set("Retry-After", "10")
+		answerError(w, apierrors.NewTooManyRequests("another backup is being made: wait until it is done", 10))
 		return
 	}
 	copied, err := b.copyDatabase(r.Context())

@@ -13,3 +13,6 @@ func RunAggregation(ctx context.Context, registry *objects.Registry) error {
 	kind, _ := registry.Kind(rbacv1.GroupName, "clusterroles")
 	return aggregation{registry, kind}.run(ctx)
 }
+
+// PutInPlace is the last step of a restore.
+var PutInPlace = putInPlace

@@ -60,16 +60,25 @@ func restoreInto(ctx context.Context, dataDir string, backup io.Reader, replace 
 	if _, err := store.Restore(ctx, fresh, objects.Restamp); err != nil {
 		return info, err
 	}
-	if err := aside(dataDir, there); err != nil {
-		return info, err
-	}
+	return info, putInPlace(fresh, dataDir, there)
+}
+
+// putInPlace moves a restored cluster into the data directory, and what is there
+// into a directory beside it. When it fails, all is as it was.
+func putInPlace(fresh, dataDir string, there []string) error {
+	replaced, err := aside(dataDir, there)
+	var placed []string
 	// The authority first: a server refuses an empty database beside one.
 	for _, name := range []string{pkiDir, store.FileName} {
-		if err := os.Rename(filepath.Join(fresh, name), filepath.Join(dataDir, name)); err != nil {
-			return info, err
+		if err == nil {
+			err = os.Rename(filepath.Join(fresh, name), filepath.Join(dataDir, name))
+			placed = append(placed, name)
 		}
 	}
-	return info, syncDir(dataDir)
+	if err != nil {
+		return errors.Join(err, back(dataDir, replaced, placed))
+	}
+	return syncDir(dataDir)
 }
 
 // present returns what a data directory has of a cluster.
@@ -86,25 +95,47 @@ func present(dataDir string) (names []string, err error) {
 	return names, nil
 }
 
-// aside moves files into a new directory beside them, so that nothing is lost.
-func aside(dataDir string, names []string) error {
+// aside moves files into a new directory beside them, so that nothing is lost. It
+// returns the directory, also with an error; "" for no files.
+func aside(dataDir string, names []string) (string, error) {
 	if len(names) == 0 {
-		return nil
+		return "", nil
 	}
 	dir, err := os.MkdirTemp(dataDir, "replaced-*")
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, name := range names {
 		if err := os.Rename(filepath.Join(dataDir, name), filepath.Join(dir, name)); err != nil {
-			return err
+			return dir, err
 		}
 	}
-	return nil
+	return dir, nil
 }
 
-// maxRestored bounds a file of a backup: no database of ours comes near.
-const maxRestored = 4 << 30
+// back removes what was placed and undoes aside.
+func back(dataDir, replaced string, placed []string) (err error) {
+	for _, name := range placed {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dataDir, name)))
+	}
+	if replaced == "" {
+		return err
+	}
+	entries, failed := os.ReadDir(replaced)
+	err = errors.Join(err, failed)
+	for _, e := range entries {
+		err = errors.Join(err, os.Rename(filepath.Join(replaced, e.Name()), filepath.Join(dataDir, e.Name())))
+	}
+	return errors.Join(err, os.Remove(replaced))
+}
+
+// What a backup may have: no database of ours comes near the first. The others
+// bound what is not the database.
+const (
+	maxRestored = 4 << 30
+	maxPKIFiles = 64
+	maxPKIFile  = 1 << 20
+)
 
 // unpack writes a backup's files into dir. It takes only what a backup has.
 func unpack(backup io.Reader, dir string) (info api.BackupInfo, err error) {
@@ -128,7 +159,7 @@ func unpack(backup io.Reader, dir string) (info api.BackupInfo, err error) {
 		name := header.Name
 		pki, isPKI := strings.CutPrefix(name, pkiDir+"/")
 		switch {
-		case header.Typeflag != tar.TypeReg || header.Size > maxRestored:
+		case header.Typeflag != tar.TypeReg || header.Size > maxRestored, isPKI && (header.Size > maxPKIFile || len(found) > maxPKIFiles):
 			return info, fmt.Errorf("%q is not of a backup", name)
 		case name == backupInfo:
 			err = json.NewDecoder(io.LimitReader(archive, 64<<10)).Decode(&info)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +39,10 @@ func archive(t testing.TB, content ...string) []byte {
 func TestRestoreOfBadArchives(t *testing.T) {
 	whole := []string{"backup.json", "{}", "pki/ca.crt", "c", "pki/ca.key", "k", "bramble.db", "no database, though long enough to be looked at"}
 	good := archive(t, whole...)
+	var many []string
+	for i := range 70 {
+		many = append(many, fmt.Sprintf("pki/%d", i), "x")
+	}
 	for name, test := range map[string]struct {
 		archive []byte
 		want    string
@@ -51,6 +56,8 @@ func TestRestoreOfBadArchives(t *testing.T) {
 		"another file": {archive(t, append([]string{"etc/passwd", "x"}, whole...)...), `"etc/passwd" is not of a backup`},
 		"twice":        {archive(t, append(whole[6:8:8], whole...)...), "exists"},
 		"no SQLite":    {good, "not a database"},
+		"large key":    {archive(t, append([]string{"pki/large", strings.Repeat("x", 1<<20+1)}, whole...)...), `"pki/large" is not of a backup`},
+		"many keys":    {archive(t, append(many, whole...)...), `"pki/64" is not of a backup`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -69,6 +76,37 @@ func TestRestoreOfBadArchives(t *testing.T) {
 				t.Errorf("left behind: %v", left)
 			}
 		})
+	}
+}
+
+// TestRestoreThatFailsAtItsEnd: a disk may fail between the steps that cannot be
+// one.
+func TestRestoreThatFailsAtItsEnd(t *testing.T) {
+	for _, there := range [][]string{{"bramble.db", "bramble.db-wal", "pki/ca.key"}, {"bramble.db"}, nil} {
+		dir, fresh := t.TempDir(), t.TempDir()
+		write := func(path, text string) {
+			t.Helper()
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var names []string
+		for _, name := range there {
+			write(filepath.Join(dir, name), "old")
+			names = append(names, strings.Split(name, "/")[0])
+		}
+		write(filepath.Join(fresh, "pki/ca.key"), "new") // and no database
+		if err := server.PutInPlace(fresh, dir, names); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("with %v: %v", there, err)
+		}
+		for _, name := range there {
+			if text, err := os.ReadFile(filepath.Join(dir, name)); string(text) != "old" {
+				t.Errorf("with %v: %s is %q, %v", there, name, text, err)
+			}
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != len(there) {
+			t.Errorf("with %v: there is %v, %v", there, entries, err)
+		}
 	}
 }
 

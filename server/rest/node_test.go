@@ -52,6 +52,8 @@ func startNode(t *testing.T) *node {
 			n.logs(w, r)
 		case r.URL.Path == "/dial":
 			n.dial(t, w)
+		case strings.HasPrefix(r.URL.Path, "/exec/"):
+			n.exec(t, w)
 		}
 	}))
 	t.Cleanup(func() { n.server.CloseClientConnections(); n.server.Close(); n.pod.Close() })
@@ -96,6 +98,24 @@ func (n *node) dial(t *testing.T, w http.ResponseWriter) {
 	_, _ = io.Copy(near, far)
 	near.Close()
 	<-done
+}
+
+// muchSaid is what a command on the node writes before it ends.
+const muchSaid = 4 << 20
+
+// exec upgrades, says much, whatever it is sent, and ends.
+func (n *node) exec(t *testing.T, w http.ResponseWriter) {
+	w.Header().Set("Connection", "Upgrade")
+	w.Header().Set("Upgrade", "websocket")
+	w.WriteHeader(http.StatusSwitchingProtocols)
+	conn, buffered, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	go func() { _, _ = io.Copy(io.Discard, buffered) }()
+	_, _ = conn.Write(make([]byte, muchSaid))
+	_ = conn.(*net.TCPConn).CloseWrite()
 }
 
 func serveWithNode(t *testing.T) (*fixture, *node) {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 )
 
 // upgradeHeaders are those of a request that its protocol needs. Credentials and
@@ -73,20 +74,30 @@ func (s *server) passThrough(w http.ResponseWriter, r *request, name string, nod
 	return nil
 }
 
-// splice copies both ways until one has ended.
+// lingering is how long a client may take to end its side when the node has ended.
+const lingering = 5 * time.Second
+
+// splice copies both ways until one has ended. What the client still sends then, as
+// a ping, is read and dropped for a while: a TCP connection that is closed over
+// unread data is reset, and the client loses the end of what it was sent.
 func (s *server) splice(name string, client net.Conn, fromClient io.Reader, node io.ReadWriteCloser) {
 	var group sync.WaitGroup
 	group.Go(func() {
 		_, _ = pieces(node, fromClient)
 		node.Close() // which tells the node that the client is gone
+		_, _ = io.Copy(io.Discard, fromClient)
 	})
 	_, err := pieces(client, node)
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		s.cfg.Log.Debug("a stream broke off", "node", name, "err", err)
 	}
-	client.Close()
 	node.Close()
+	if half, ok := client.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite() // if that fails, so does reading
+	}
+	_ = client.SetReadDeadline(time.Now().Add(lingering))
 	group.Wait()
+	client.Close()
 }
 
 // receiveBuffer bounds what the kernel holds of what a client sends. On a thin

@@ -1,7 +1,11 @@
 package rest_test
 
 import (
+	"bufio"
 	"context"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -40,4 +44,38 @@ func TestStreamsThatCannotBe(t *testing.T) {
 		}
 	}
 	f.must(http.StatusNotFound, "POST", "/api/v1/namespaces/default/pods/web/exec?command=true&stdout=true", "")
+}
+
+// A client that still sends when the command has ended, a ping or input, gets all
+// that the command wrote.
+func TestTheEndOfAStreamArrives(t *testing.T) {
+	f, n := serveWithNode(t)
+	for range 10 {
+		client, err := net.Dial("tcp", f.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		fmt.Fprintf(client, "GET %s/p/exec?command=cat&stdout=true HTTP/1.1\r\nHost: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", pods)
+		<-n.asked
+		sends := make(chan struct{})
+		go func() {
+			defer close(sends)
+			for {
+				if _, err := client.Write(make([]byte, 1024)); err != nil {
+					return
+				}
+			}
+		}()
+		from := bufio.NewReader(client)
+		answer, err := http.ReadResponse(from, nil)
+		if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+			t.Fatalf("answered %v, %v", answer, err)
+		}
+		if got, err := io.Copy(io.Discard, from); got != muchSaid || err != nil {
+			t.Errorf("%d bytes arrive of %d: %v", got, muchSaid, err)
+		}
+		client.Close()
+		<-sends
+	}
 }
