@@ -68,7 +68,7 @@ test-real:
 	CGO_ENABLED=0 $(GO) test -tags $(AGENT_TAGS) -shuffle=on $(AS_ROOT) ./nodeagent ./nodeagent/runtime ./nodeagent/network/... $(COMMANDS) ./test/cluster ./test/demo
 
 test-e2e: ## real servers, agents, Podman and kubectls, from outside (needs root)
-	CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m -parallel 4 $(AS_ROOT) ./test/e2e
+	CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m -parallel 3 $(AS_ROOT) ./test/e2e
 
 test-long: deps build bin/kubectl ## campaigns at full size
 	BRAMBLE_KILL_POINTS=200 BRAMBLE_INFORMER_CHANGES=10000 BRAMBLE_INFORMER_RESTARTS=20 BRAMBLE_NODE_KILLS=40 BRAMBLE_RESTORES=5 CGO_ENABLED=0 $(GO) test -count=1 -timeout 60m -v $(AS_ROOT) ./test/e2e

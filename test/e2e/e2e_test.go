@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -15,7 +16,7 @@ import (
 	"bramble.dev/bramble/test/cluster"
 )
 
-// TestKubectl runs each script of testdata/kubectl with every kubectl on this
+// TestKubectl runs the scripts of testdata/kubectl with every kubectl on this
 // machine, and with edgectl, each in a namespace of its own.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
@@ -30,7 +31,7 @@ func TestKubectl(t *testing.T) {
 				t.Fatal(err)
 			}
 			testscript.Run(t, testscript.Params{
-				Dir: "testdata/kubectl",
+				Files: scripts(t, version),
 				Setup: func(env *testscript.Env) error {
 					namespace := prefix + "-" + filepath.Base(env.WorkDir)
 					s.Must("create", "namespace", namespace)
@@ -43,6 +44,19 @@ func TestKubectl(t *testing.T) {
 			})
 		})
 	}
+}
+
+// scripts are all, but that of streams only for the versions that changed how they
+// stream: the oldest, the last with SPDY alone, the first that run commands, and
+// that forward ports, by WebSocket, and the newest, which edgectl is made of.
+func scripts(t *testing.T, version string) []string {
+	t.Helper()
+	all, err := filepath.Glob("testdata/kubectl/*.txtar")
+	if err != nil || len(all) < 2 {
+		t.Fatalf("the scripts are %v, %v", all, err)
+	}
+	streams := regexp.MustCompile(`^(edgectl|v1\.(27|29|30|31|37)\.)`).MatchString(version)
+	return slices.DeleteFunc(all, func(path string) bool { return filepath.Base(path) == "streams.txtar" && !streams })
 }
 
 // kubectls finds every kubectl on this machine, one a version: on the PATH,
