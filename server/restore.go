@@ -159,7 +159,7 @@ func unpack(backup io.Reader, dir string) (info api.BackupInfo, err error) {
 		name := header.Name
 		pki, isPKI := strings.CutPrefix(name, pkiDir+"/")
 		switch {
-		case header.Typeflag != tar.TypeReg || header.Size > maxRestored, isPKI && (header.Size > maxPKIFile || len(found) > maxPKIFiles):
+		case header.Typeflag != tar.TypeReg || header.Size > maxRestored, isPKI && (header.Size > maxPKIFile || len(found) >= maxPKIFiles):
 			return info, fmt.Errorf("%q is not of a backup", name)
 		case name == backupInfo:
 			err = json.NewDecoder(io.LimitReader(archive, 64<<10)).Decode(&info)
