@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"bramble.dev/bramble/server/api"
@@ -30,7 +31,11 @@ const settle = 250 * time.Millisecond
 // front is the listening edge: TLS, HTTP and the nodes' tunnels on one port.
 type front struct {
 	http    *http.Server
-	end     context.CancelFunc // of all requests and tunnels
+	context context.Context    // of all requests and tunnels
+	end     context.CancelFunc // of it
+	tls     *tls.Config
+	tunnel  func(*tls.Conn)
+	group   sync.WaitGroup // handshakes and tunnels
 	timeout time.Duration
 	log     *slog.Logger
 }
@@ -52,27 +57,26 @@ func newFront(ctx context.Context, p *parts, timeout time.Duration, log *slog.Lo
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ConnState:         p.nodeConns.state,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-		TLSConfig: &tls.Config{
-			MinVersion:     tls.VersionTLS13,
-			GetCertificate: p.serving.Certificate,
-			// Asked for, not verified: the authenticator does that, by its own
-			// clock and with an answer that says what is wrong.
-			ClientAuth: tls.RequestClientCert,
-			NextProtos: []string{api.ALPN, "h2", "http/1.1"},
-		},
 	}
-	srv.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){
-		api.ALPN: func(_ *http.Server, conn *tls.Conn, _ http.Handler) {
-			if err := serveTunnel(requests, p, conn); err != nil {
-				log.Info("tunnel refused", "from", conn.RemoteAddr().String(), "err", err)
-			}
-		},
+	config := &tls.Config{
+		MinVersion:     tls.VersionTLS13,
+		GetCertificate: p.serving.Certificate,
+		// Asked for, not verified: the authenticator does that, by its own
+		// clock and with an answer that says what is wrong.
+		ClientAuth: tls.RequestClientCert,
+		NextProtos: []string{api.ALPN, "h2", "http/1.1"},
 	}
-	return &front{http: srv, end: end, timeout: timeout, log: log}
+	tunnel := func(conn *tls.Conn) {
+		if err := serveTunnel(requests, p, conn); err != nil {
+			log.Info("tunnel refused", "from", conn.RemoteAddr().String(), "err", err)
+		}
+	}
+	return &front{http: srv, context: requests, end: end, tls: config, tunnel: tunnel, timeout: timeout, log: log}
 }
 
-// serveTunnel serves one of a node's two connections until it ends.
+// serveTunnel serves one of a node's two connections until it ends, and closes it.
 func serveTunnel(ctx context.Context, p *parts, conn *tls.Conn) error {
+	defer conn.Close()
 	certs := conn.ConnectionState().PeerCertificates
 	if len(certs) == 0 {
 		return refuse(conn, errors.New("a tunnel needs a node's client certificate"))
@@ -98,7 +102,12 @@ func refuse(conn *tls.Conn, reason error) error {
 }
 
 func (f *front) serve(l net.Listener) error {
-	err := f.http.ServeTLS(l, "", "")
+	h := &handshakes{
+		Listener: l, ctx: f.context, config: f.tls, tunnel: f.tunnel, log: f.log,
+		accepted: make(chan accepted), closed: make(chan struct{}), group: &f.group,
+	}
+	f.group.Go(h.run)
+	err := f.http.Serve(h)
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -121,6 +130,17 @@ func (f *front) shutdown(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("cannot close all connections: %w", err)
+	}
+	f.end()
+	ended := make(chan struct{})
+	go func() {
+		f.group.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		f.log.Warn("tunnels left that did not end in time", "timeout", f.timeout)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func newRoot() *cobra.Command {
 
 // run serves until ctx ends.
 func run(ctx context.Context, cfg config) error {
-	debug.SetGCPercent(50) // a board's memory is its pods'
+	debug.SetGCPercent(20) // a board's memory is its pods'
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: cfg.level}))
 	listeners, err := systemd.Listeners()
 	if err != nil {

@@ -41,7 +41,7 @@ type hubKey struct {
 type hubSession struct {
 	*session
 	transport *http.Transport
-	drain     chan struct{} // closed when another session took its place
+	draining  sync.WaitGroup // while another session takes its place
 }
 
 // NewHub returns a Hub without nodes. keep is nil for DefaultKeepalive.
@@ -68,15 +68,13 @@ func (h *Hub) Serve(ctx context.Context, conn net.Conn, user api.User, handler h
 	if err != nil {
 		return err
 	}
-	own := &hubSession{session: s, transport: streamTransport(s), drain: make(chan struct{})}
+	own := &hubSession{session: s, transport: streamTransport(s)}
 	h.put(hubKey{node, channel}, own)
 	log.Debug("tunnel open", "channel", channel, "from", conn.RemoteAddr().String())
-	var group sync.WaitGroup
-	group.Go(func() { own.drainWhenReplaced() })
 	s.run()
 	h.drop(hubKey{node, channel}, own)
 	own.transport.CloseIdleConnections()
-	group.Wait()
+	own.draining.Wait()
 	log.Debug("tunnel closed", "channel", channel)
 	return nil
 }
@@ -100,7 +98,7 @@ func (h *Hub) put(key hubKey, s *hubSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if old := h.nodes[key]; old != nil {
-		close(old.drain)
+		old.draining.Go(old.replaced) // ends with the old session, whose Serve waits for it
 	}
 	h.nodes[key] = s
 }
@@ -113,18 +111,14 @@ func (h *Hub) drop(key hubKey, s *hubSession) {
 	}
 }
 
-func (s *hubSession) drainWhenReplaced() {
-	select {
-	case <-s.done:
-		return
-	case <-s.drain:
-	}
+// replaced ends a session once its streams have.
+func (s *hubSession) replaced() {
 	s.transport.CloseIdleConnections()
 	limit := drainBulk
 	if s.channel == Control {
 		limit = drainControl
 	}
-	s.session.drain(limit)
+	s.drain(limit)
 }
 
 // Transport returns what carries HTTP requests to a node over its bulk

@@ -13,6 +13,7 @@ package tunnel
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -62,6 +63,7 @@ type session struct {
 	ctx      context.Context // that of the requests; cancelled at the session's end
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when run has returned
+	seen     uint64        // of heard.bytes, at the last look
 }
 
 // newSession starts yamux on conn; run must follow. The session ends with ctx,
@@ -71,6 +73,7 @@ func newSession(ctx context.Context, conn net.Conn, dialled bool, c Channel, kee
 		queueLittle(conn)
 	}
 	heard := &heardConn{Conn: conn}
+	logger := slog.NewLogLogger(log.Handler(), slog.LevelDebug)
 	config := &yamux.Config{
 		AcceptBacklog:          acceptBacklog,
 		KeepAliveInterval:      keep.Interval, // must be set, though the keepalive is ours
@@ -78,7 +81,7 @@ func newSession(ctx context.Context, conn net.Conn, dialled bool, c Channel, kee
 		MaxStreamWindowSize:    streamWindow,
 		StreamOpenTimeout:      75 * time.Second,
 		StreamCloseTimeout:     time.Minute,
-		Logger:                 slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Logger:                 logger,
 	}
 	start := yamux.Server
 	if dialled {
@@ -97,51 +100,67 @@ func newSession(ctx context.Context, conn net.Conn, dialled bool, c Channel, kee
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog:          logger,
+		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){}, // no HTTP/2, nor its tables
 	}
 	return s, nil
 }
 
 // run serves the session until the connection ends, it is closed, or its
-// context ends, and returns when all its handlers have.
+// context ends, and returns when all its handlers have. A session that rests
+// holds as few goroutines as can be: a server has two for each node.
 func (s *session) run() {
 	defer close(s.done)
-	var group sync.WaitGroup
-	group.Go(func() {
-		<-s.ctx.Done()
-		s.mux.Close()
-	})
-	group.Go(s.ping)
+	ended := context.AfterFunc(s.ctx, func() { s.mux.Close() })
+	rest := s.keepAlive()
 	s.http.Serve(s.listener) // always an error: the session's end
 	s.cancel()
-	group.Wait()
+	if !ended() {
+		s.mux.Close() // waits for the one under way
+	}
+	rest()
 	s.listener.streams.Wait()
 }
 
-// ping ends the session when the peer is silent for too long.
-func (s *session) ping() {
-	ticker := time.NewTicker(s.keep.Interval)
-	defer ticker.Stop()
-	seen := s.heard.bytes.Load()
-	for {
-		select {
-		case <-s.mux.CloseChan():
-			return
-		case <-ticker.C:
+// keepAlive looks at each interval whether the peer is there, until stop is
+// called, which waits for a look under way: the session has to be closed.
+func (s *session) keepAlive() (stop func()) {
+	var mu sync.Mutex // held during a look; protects timer and ended
+	var timer *time.Timer
+	ended := false
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(s.keep.Interval, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !ended && s.look() {
+			timer.Reset(s.keep.Interval)
 		}
-		if now := s.heard.bytes.Load(); now != seen {
-			seen = now
-			continue
-		}
-		if _, err := s.mux.Ping(); err != nil {
-			if !s.mux.IsClosed() {
-				s.log.Warn("tunnel peer does not answer", "channel", s.channel, "err", err)
-			}
-			s.mux.Close()
-			return
-		}
-		seen = s.heard.bytes.Load()
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		ended = true
+		timer.Stop()
 	}
+}
+
+// look pings a peer that was silent since the last look, and ends the session
+// when it is silent for too long.
+func (s *session) look() (alive bool) {
+	if now := s.heard.bytes.Load(); now != s.seen {
+		s.seen = now
+		return !s.mux.IsClosed()
+	}
+	if _, err := s.mux.Ping(); err != nil {
+		if !s.mux.IsClosed() {
+			s.log.Warn("tunnel peer does not answer", "channel", s.channel, "err", err)
+		}
+		s.mux.Close()
+		return false
+	}
+	s.seen = s.heard.bytes.Load()
+	return true
 }
 
 // drain lets the streams of a replaced session finish, then closes it, at the
