@@ -81,6 +81,11 @@ func serveTunnel(ctx context.Context, p *parts, conn *tls.Conn) error {
 	if len(certs) == 0 {
 		return refuse(conn, errors.New("a tunnel needs a node's client certificate"))
 	}
+	if tcp, ok := conn.NetConn().(*net.TCPConn); ok {
+		if err := tcp.SetKeepAlive(false); err != nil { // the tunnel has its own
+			return refuse(conn, err)
+		}
+	}
 	p.nodeConns.add(conn)
 	defer p.nodeConns.remove(conn)
 	user, err := p.authenticator.User(certs)

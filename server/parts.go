@@ -210,6 +210,7 @@ func (p *parts) openAPI() (err error) {
 		Routes: []rest.Route{
 			{Path: api.JoinPath, Public: true, Handler: http.HandlerFunc(enrolment.Join)},
 			{Path: api.RenewPath, Public: true, Handler: http.HandlerFunc(enrolment.Renew)},
+			{Path: api.HeartbeatsPath, Public: true, Handler: p.heartbeats()}, // it looks itself who asks
 			{Path: api.TokensPath, Handler: http.HandlerFunc(enrolment.CreateToken)},
 			{Path: api.BackupPath, Handler: backups{p.store, p.cfg.DataDir, time.Now, p.log, make(chan struct{}, 1)}},
 			{Path: api.RestorePath, Handler: restores{p.store, p.log}},
@@ -219,4 +220,9 @@ func (p *parts) openAPI() (err error) {
 		Log: p.log,
 	})
 	return err
+}
+
+func (p *parts) heartbeats() heartbeats {
+	lease, _ := p.registry.Kind("coordination.k8s.io", "leases") // in the table
+	return heartbeats{registry: p.registry, lease: lease, follows: func() []string { return follows(p.store) }, now: p.clock.Now, log: p.log}
 }

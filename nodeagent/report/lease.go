@@ -18,10 +18,12 @@ type LeaseServer interface {
 	GetLease(ctx context.Context, node string) (*coordinationv1.Lease, error)
 	CreateLease(ctx context.Context, l *coordinationv1.Lease) (*coordinationv1.Lease, error)
 	UpdateLease(ctx context.Context, l *coordinationv1.Lease) (*coordinationv1.Lease, error)
+	// Beat renews the lease by next to no bytes, where that can be.
+	Beat(ctx context.Context) error
 }
 
 // Lease renews the node's Lease in kube-node-lease: the node's heartbeat. Its
-// waits are by the monotonic clock; renewTime is the node's wall clock, for
+// waits are by the monotonic clock; renewTime is of a wall clock, for
 // people alone.
 type Lease struct {
 	Server   LeaseServer
@@ -36,8 +38,8 @@ type Lease struct {
 	// lost, or have forgotten it, and wants its status again. It must not block.
 	Resumed func()
 
-	held *coordinationv1.Lease // as the server answered last; nil: not known
-	made bool                  // held was made, and not renewed since
+	renewed bool // by the last renewal: it is there, and a heartbeat will do
+	made    bool // the lease was made, and not renewed since
 }
 
 // Run renews until ctx ends.
@@ -74,31 +76,45 @@ func (l *Lease) Run(ctx context.Context) error {
 	}
 }
 
+// renew renews by a heartbeat, or else by the API: whatever is in the way of the
+// former, the latter mends or names it.
 func (l *Lease) renew(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if l.held == nil {
-		if err := l.hold(ctx); err != nil {
-			return err
-		}
+	if l.renewed && l.beat(ctx, limit/2) == nil {
+		return nil
 	}
-	next := l.held.DeepCopy()
+	l.renewed = false
+	held, err := l.hold(ctx)
+	if err != nil {
+		return err
+	}
+	next := held.DeepCopy()
 	now := metav1.NewMicroTime(time.Now())
 	next.Spec.RenewTime = &now
-	answer, err := l.Server.UpdateLease(ctx, next)
-	l.held = answer // nil after an error: it is read again
+	_, err = l.Server.UpdateLease(ctx, next)
+	l.renewed = err == nil
+	return err
+}
+
+func (l *Lease) beat(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := l.Server.Beat(ctx)
+	if err != nil {
+		l.Log.Debug("no heartbeat, renewing by the API", "err", err)
+	}
 	return err
 }
 
 // hold reads the lease, or makes it.
-func (l *Lease) hold(ctx context.Context) error {
+func (l *Lease) hold(ctx context.Context) (*coordinationv1.Lease, error) {
 	held, err := l.Server.GetLease(ctx, l.Node)
 	if apierrors.IsNotFound(err) {
 		held, err = l.Server.CreateLease(ctx, l.lease())
 		l.made = err == nil
 	}
-	l.held = held
-	return err
+	return held, err
 }
 
 func (l *Lease) lease() *coordinationv1.Lease {

@@ -113,6 +113,16 @@ func (s *server) UpdateLease(_ context.Context, l *coordinationv1.Lease) (*coord
 	return l, nil
 }
 
+func (s *server) Beat(context.Context) error {
+	if err := s.call("beat"); err != nil {
+		return err
+	}
+	if s.lease == nil {
+		return errors.New("the stream ended")
+	}
+	return nil
+}
+
 func (s *server) GetNode(context.Context, string) (*corev1.Node, error) {
 	if err := s.call("get node"); err != nil {
 		return nil, err

@@ -9,6 +9,10 @@ import (
 const (
 	JoinPath  = "/apis/edge.bramble.dev/v1alpha1/join"
 	RenewPath = "/apis/edge.bramble.dev/v1alpha1/renew"
+	// HeartbeatsPath is upgraded by a node to HeartbeatsProtocol: a byte renews its
+	// Lease, and a byte answers that it is renewed.
+	HeartbeatsPath     = "/apis/edge.bramble.dev/v1alpha1/heartbeats"
+	HeartbeatsProtocol = "bramble-heartbeats"
 	// TokensPath takes a POST of TokenRequest from an administrator.
 	TokensPath = "/apis/edge.bramble.dev/v1alpha1/jointokens"
 	// UsersPath takes a POST of UserCertificateRequest, RevokePath one of

@@ -43,6 +43,7 @@ type Client struct {
 	core, leases, own rest.Interface
 	transport         *http.Transport
 	epoch             *epochKeeper
+	beats             heartbeat
 	log               *slog.Logger
 }
 
@@ -54,9 +55,10 @@ func New(dial func(ctx context.Context, network, address string) (net.Conn, erro
 	}
 	c := &Client{log: cfg.Log}
 	c.transport = &http.Transport{
-		DialContext:         dial,
-		MaxIdleConnsPerHost: 4,
-		IdleConnTimeout:     time.Minute, // below the tunnel's own, so that we close first
+		DialContext: dial,
+		// A stream is cheap to open, and costs the server's memory while it is.
+		MaxIdleConnsPerHost: 1,
+		IdleConnTimeout:     5 * time.Second, // below the tunnel's own, so that we close first
 	}
 	c.epoch = &epochKeeper{next: c.transport, agent: cfg.UserAgent, onChange: cfg.OnEpoch}
 	scheme := api.NewScheme()
@@ -99,8 +101,11 @@ func (c *Client) Epoch() string { return c.epoch.last() }
 // response.
 func (c *Client) ServerTime() (time.Time, bool) { return c.epoch.now() }
 
-// Close drops idle connections.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+// Close drops idle connections and the heartbeats.
+func (c *Client) Close() {
+	c.beats.close()
+	c.transport.CloseIdleConnections()
+}
 
 // get, create, update and patch are the verbs for all kinds below. An empty
 // namespace is that of cluster-scoped kinds.

@@ -50,7 +50,7 @@ func NewDialer(addresses func() []string, config func() (*tls.Config, error), ha
 	}
 	d := &Dialer{
 		Addresses: addresses, TLS: config, Handler: handler, Log: log,
-		Dial:      (&net.Dialer{Timeout: handshakeTimeout}).DialContext,
+		Dial:      (&net.Dialer{Timeout: handshakeTimeout, KeepAlive: -1}).DialContext, // we have our own
 		Keepalive: DefaultKeepalive,
 		Backoff:   Backoff{Min: 500 * time.Millisecond, Max: 15 * time.Second},
 		Wait:      5 * time.Second,

@@ -44,10 +44,11 @@ type hubSession struct {
 	draining  sync.WaitGroup // while another session takes its place
 }
 
-// NewHub returns a Hub without nodes. keep is nil for DefaultKeepalive.
+// NewHub returns a Hub without nodes. keep is nil for what fits
+// DefaultKeepalive at the nodes.
 func NewHub(log *slog.Logger, keep func(Channel) Keepalive) *Hub {
 	if keep == nil {
-		keep = DefaultKeepalive
+		keep = hubKeepalive
 	}
 	return &Hub{log: log, keep: keep, nodes: make(map[hubKey]*hubSession)}
 }

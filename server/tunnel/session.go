@@ -14,6 +14,7 @@ package tunnel
 import (
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"net"
@@ -41,13 +42,24 @@ const (
 // for its turn.
 type Keepalive struct{ Interval, Timeout time.Duration }
 
-// DefaultKeepalive is the Keepalive of a channel. The bulk one is slack: on a
-// thin link an answer waits behind the copy.
+// DefaultKeepalive is the Keepalive of a channel, at the node's end. On control
+// the node's heartbeats, each 10 s, leave nothing to ping for. The bulk one is
+// slack: on a thin link an answer waits behind the copy, and each ping of an idle
+// link is paid for.
 func DefaultKeepalive(c Channel) Keepalive {
 	if c == Control {
-		return Keepalive{Interval: 10 * time.Second, Timeout: 10 * time.Second}
+		return Keepalive{Interval: 12 * time.Second, Timeout: 10 * time.Second}
 	}
-	return Keepalive{Interval: 30 * time.Second, Timeout: 30 * time.Second}
+	return Keepalive{Interval: 2 * time.Minute, Timeout: 30 * time.Second}
+}
+
+// hubKeepalive is DefaultKeepalive at the server's end, which hears the node's
+// pings before it would send its own.
+func hubKeepalive(c Channel) Keepalive {
+	if c == Control {
+		return Keepalive{Interval: 25 * time.Second, Timeout: 10 * time.Second}
+	}
+	return Keepalive{Interval: 150 * time.Second, Timeout: 30 * time.Second}
 }
 
 // session is one yamux session over one connection, with HTTP served on the
@@ -186,10 +198,46 @@ func (s *session) drain(limit time.Duration) {
 	<-s.done
 }
 
-// heardConn counts what was read.
+// heardConn counts what was read, and sends a frame of yamux at once that comes
+// as two writes, header and body: as one TLS record in one segment.
 type heardConn struct {
 	net.Conn
 	bytes atomic.Uint64
+
+	frame []byte // a header that waits for its body; yamux writes from one goroutine
+}
+
+// What a header of yamux looks like (its specification, "Framing").
+const (
+	headerBytes = 12
+	typeAt      = 1 // 0: data
+	lengthAt    = 8 // of the body, big endian
+	together    = 4 << 10
+)
+
+func (c *heardConn) Write(p []byte) (int, error) {
+	if len(c.frame) == 0 {
+		if len(p) != headerBytes || p[typeAt] != 0 || binary.BigEndian.Uint32(p[lengthAt:]) == 0 {
+			return c.Conn.Write(p)
+		}
+		c.frame = append(c.frame, p...) // data with a body, which is written next
+		return len(p), nil
+	}
+	if len(p) > together { // not worth the copy, or the memory
+		_, err := c.Conn.Write(c.frame)
+		c.frame = c.frame[:0]
+		if err != nil {
+			return 0, err
+		}
+		return c.Conn.Write(p)
+	}
+	c.frame = append(c.frame, p...)
+	_, err := c.Conn.Write(c.frame)
+	c.frame = nil // kept, it would be as large as the largest was
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func (c *heardConn) Read(p []byte) (int, error) {
