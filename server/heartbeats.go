@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -50,10 +51,18 @@ func (h heartbeats) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	follows := len(h.follows()) // before the header that says which
 	w.Header().Set("Connection", "Upgrade")
 	w.Header().Set("Upgrade", api.HeartbeatsProtocol)
-	w.WriteHeader(http.StatusSwitchingProtocols)
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		h.log.Error("cannot take over a stream of heartbeats", "node", node, "err", err)
+		return
+	}
+	// Answered only now: net/http, which reads ahead, would swallow the first beat.
+	var answer bytes.Buffer
+	answer.WriteString("HTTP/1.1 101 Switching Protocols\r\n")
+	_ = w.Header().Write(&answer) // a buffer takes it all
+	answer.WriteString("\r\n")
+	if _, err := conn.Write(answer.Bytes()); err != nil {
+		_ = conn.Close()
 		return
 	}
 	// The request's goroutine, whose stack is large, ends here.

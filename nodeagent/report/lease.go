@@ -28,7 +28,7 @@ type LeaseServer interface {
 type Lease struct {
 	Server   LeaseServer
 	Node     string
-	Every    time.Duration // default 10 s; each wait is up to a tenth shorter
+	Every    time.Duration // default 10 s; each wait is up to a fiftieth shorter
 	Duration time.Duration // leaseDurationSeconds; default 40 s
 	Log      *slog.Logger
 	// Renewed, when set, is called after each renewal. It must not block.
@@ -57,7 +57,7 @@ func (l *Lease) Run(ctx context.Context) error {
 			return ctx.Err()
 		case <-timer.C:
 		}
-		wait := every - rand.N(every/10)
+		wait := every - rand.N(every/50)
 		if err := l.renew(ctx, every); err != nil {
 			failures++
 			wait = min(wait, delay(failures))

@@ -50,7 +50,7 @@ func DefaultKeepalive(c Channel) Keepalive {
 	if c == Control {
 		return Keepalive{Interval: 12 * time.Second, Timeout: 10 * time.Second}
 	}
-	return Keepalive{Interval: 2 * time.Minute, Timeout: 30 * time.Second}
+	return Keepalive{Interval: 4 * time.Minute, Timeout: 30 * time.Second}
 }
 
 // hubKeepalive is DefaultKeepalive at the server's end, which hears the node's
@@ -59,7 +59,7 @@ func hubKeepalive(c Channel) Keepalive {
 	if c == Control {
 		return Keepalive{Interval: 25 * time.Second, Timeout: 10 * time.Second}
 	}
-	return Keepalive{Interval: 150 * time.Second, Timeout: 30 * time.Second}
+	return Keepalive{Interval: 5 * time.Minute, Timeout: 30 * time.Second}
 }
 
 // session is one yamux session over one connection, with HTTP served on the
