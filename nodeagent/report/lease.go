@@ -35,7 +35,9 @@ type Lease struct {
 	Renewed func()
 	// Resumed, when set, is called after a renewal that follows a failed one, or
 	// for which the lease had to be made: the server may have taken this node for
-	// lost, or have forgotten it, and wants its status again. It must not block.
+	// lost, or have forgotten it, and wants its status again. It is called once
+	// more after the renewal that follows: the server may have been about to write
+	// that the node is lost when it heard of it. It must not block.
 	Resumed func()
 
 	renewed bool // by the last renewal: it is there, and a heartbeat will do
@@ -48,7 +50,7 @@ func (l *Lease) Run(ctx context.Context) error {
 	if every == 0 {
 		every = 10 * time.Second
 	}
-	failures := 0
+	failures, again := 0, false
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -68,9 +70,10 @@ func (l *Lease) Run(ctx context.Context) error {
 			if l.Renewed != nil {
 				l.Renewed()
 			}
-			if resumed && l.Resumed != nil {
+			if (resumed || again) && l.Resumed != nil {
 				l.Resumed()
 			}
+			again = resumed
 		}
 		timer.Reset(wait)
 	}
