@@ -31,8 +31,8 @@ func advice(err error, host string, tried int) string {
 		return "check the image's name and tag"
 	case errors.Is(err, container.ErrInvalidImageName):
 		return "write it as HOST/NAME:TAG, in small letters"
-	case errors.Is(err, errStalled):
-		return fmt.Sprintf("check the link between this node and %s; layers that are here as a whole are kept", host)
+	case errors.Is(err, errStalled), has("unexpected eof", "connection reset"):
+		return fmt.Sprintf("it is tried again; if that does not help, check the link between this node and %s", host)
 	case has("x509:", "tls:"):
 		return fmt.Sprintf("put the authority that signed the registry's certificate into ~/.config/containers/certs.d/%s/ca.crt of this node's user, or give the registry a certificate for this address; look at the node's clock too", host)
 	case has("server gave http response"):
