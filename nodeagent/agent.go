@@ -69,6 +69,7 @@ func New(cfg Config) (*Agent, error) {
 	a.identity.serverTime = func() (time.Time, bool) { return a.client.ServerTime() }
 	a.engine = runtime.New(runtime.Config{
 		Socket: cfg.PodmanSocket, RuntimeDir: cfg.RuntimeDir, StateDir: cfg.StateDir, PauseFile: cfg.PauseFile, Log: cfg.Log,
+		LogBytes: cfg.LogMaxBytes, LogFiles: cfg.LogMaxFiles, FetchDir: cfg.fetchDir(),
 	})
 	a.network = netapi.NewClient(cfg.NetworkSock)
 	if err := a.connectServer(); err != nil {

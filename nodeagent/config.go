@@ -114,3 +114,7 @@ func (c *Config) Validate() error {
 
 // own is the agent's directory below the runtime directory.
 func (c *Config) own(name string) string { return filepath.Join(c.RuntimeDir, "bramble", name) }
+
+// fetchDir is where Podman keeps the parts of images that it is fetching. They are
+// large, and so on the disk, and private to this agent, which empties it.
+func (c *Config) fetchDir() string { return filepath.Join(c.StateDir, "fetching") }

@@ -20,7 +20,7 @@ import (
 // runEngine keeps Podman's service up.
 func (a *Agent) runEngine(ctx context.Context) error {
 	return (&runtime.Service{
-		Socket: a.cfg.PodmanSocket, RuntimeDir: a.cfg.RuntimeDir, Log: a.log, Idle: a.engine.Idle,
+		Socket: a.cfg.PodmanSocket, RuntimeDir: a.cfg.RuntimeDir, TempDir: a.cfg.fetchDir(), Log: a.log, Idle: a.engine.Idle,
 		OnChange: func(err error) {
 			if err == nil && a.health.podmanVersion() == "" {
 				a.health.set(&a.health.podman, podmanVersion(ctx))

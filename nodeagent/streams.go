@@ -28,20 +28,14 @@ func (f *finder) Container(ctx context.Context, namespace, name, containerName s
 	if err != nil {
 		return "", err
 	}
-	current, before := pod.Latest(engine, containerName)
+	logged := pod.Logged(desired, engine, containerName, previous)
 	switch {
-	case previous && current.Phase == container.Exited && before.ID == "":
-		return current.ID, nil // it ended and was not started again yet
-	case previous && before.ID == "":
-		return "", apierrors.NewBadRequest(fmt.Sprintf("previous terminated container %q in pod %q not found", containerName, name))
-	case previous:
-		return before.ID, nil
-	case current.ID != "" && current.StartedAt.IsZero() && current.Phase == container.Created && before.ID != "":
-		return before.ID, nil
-	case current.ID == "" || current.StartedAt.IsZero() && current.Phase == container.Created:
-		return "", apierrors.NewBadRequest(fmt.Sprintf("container %q in pod %q is waiting to start", containerName, name))
+	case logged.ID == "" && previous:
+		return "", apierrors.NewBadRequest(fmt.Sprintf("previous terminated container %q in pod %q not found: it was not restarted; leave out --previous", containerName, name))
+	case logged.ID == "":
+		return "", apierrors.NewBadRequest(fmt.Sprintf("container %q in pod %q is waiting to start; see kubectl describe pod %[2]s", containerName, name))
 	}
-	return current.ID, nil
+	return logged.ID, nil
 }
 
 // Running follows stream.Pods.

@@ -140,7 +140,7 @@ func portError(p netapi.HostPort, err error) error {
 	text := fmt.Sprintf("cannot take host port %d/%s: %v", p.Port, p.Protocol, err)
 	switch {
 	case errors.Is(err, unix.EADDRINUSE):
-		text = fmt.Sprintf("host port %d/%s is in use on this node by another program: stop that, or choose another hostPort", p.Port, p.Protocol)
+		text = fmt.Sprintf("host port %d/%s is in use on this node by another pod or program: stop that, or choose another hostPort", p.Port, p.Protocol)
 	case errors.Is(err, unix.EACCES):
 		text = fmt.Sprintf("host port %d/%s is reserved for root on this node: choose one from %s on, or lower the sysctl net.ipv4.ip_unprivileged_port_start",
 			p.Port, p.Protocol, firstPort())

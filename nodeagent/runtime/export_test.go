@@ -20,7 +20,7 @@ func ReadLog(dir string, data []byte, o LogOptions) (string, error) {
 		return "", err
 	}
 	var out strings.Builder
-	l := &logReader{path: path, options: o, out: &out}
+	l := newLogReader(path, o, &out)
 	defer l.close()
 	err := l.readNow(context.Background())
 	return out.String(), err

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/distribution/reference"
@@ -37,8 +38,8 @@ func (r *Runtime) Image(ctx context.Context, ref string) (container.Image, bool,
 }
 
 // Pull fetches the image, also when it is here already, and returns it. It
-// blocks until all of it is here; ending ctx ends the pull. The errors are
-// ErrInvalidImageName, ErrImageNotFound, ErrUnauthorized, ErrImageCorrupt and
+// blocks until all of it is here, its registry is silent for long, or ctx ends. The
+// errors say what can be done about them; they are ErrInvalidImageName, ErrImageNotFound, ErrUnauthorized, ErrImageCorrupt and
 // ErrRegistryUnavailable of package container.
 //
 // The credentials are tried in order, without them where there are none. They
@@ -52,7 +53,8 @@ func (r *Runtime) Pull(ctx context.Context, ref string, credentials []container.
 	defer r.calls.Add(-1)
 	id, err := r.pullWith(ctx, name, credentials)
 	if err != nil {
-		return container.Image{}, fmt.Errorf("cannot pull image %q: %w", ref, err)
+		host, _, _ := strings.Cut(name, "/")
+		return container.Image{}, advised(fmt.Errorf("cannot pull image %q: %w", ref, err), host, len(credentials))
 	}
 	image, err := r.image(ctx, id)
 	if err != nil {
@@ -123,9 +125,17 @@ func (r *Runtime) pull(ctx context.Context, name string, credential *container.C
 	defer cancel(nil)
 	timer := time.AfterFunc(r.config.RegistryAnswer, func() { cancel(errSilent) })
 	defer timer.Stop()
+	var watch sync.WaitGroup
+	watch.Go(func() { r.watchFetching(ctx, func() { cancel(errStalled) }) })
 	id, err = r.pullUntil(ctx, name, credential, func() { timer.Stop() })
-	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+	cancel(nil)
+	watch.Wait()
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+	case errors.Is(cause, errSilent):
 		return "", fmt.Errorf("%w: no manifest in %v: %w", container.ErrRegistryUnavailable, r.config.RegistryAnswer, errSilent)
+	case errors.Is(cause, errStalled):
+		return "", fmt.Errorf("%w: nothing came for %v: %w", container.ErrRegistryUnavailable, r.config.FetchStall, errStalled)
 	}
 	return id, err
 }
@@ -211,7 +221,7 @@ func normal(ref string) (string, error) {
 	}
 	named, err := reference.ParseDockerRef(ref)
 	if err != nil {
-		return "", fmt.Errorf("%w %q: %v", container.ErrInvalidImageName, ref, err)
+		return "", advised(fmt.Errorf("%w %q: %v", container.ErrInvalidImageName, ref, err), "", 0)
 	}
 	return named.String(), nil
 }

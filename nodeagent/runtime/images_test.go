@@ -136,17 +136,23 @@ func TestPullAndItsErrors(t *testing.T) {
 			t.Errorf("image %s: %+v, %v, %v", ref, image, found, err)
 		}
 	}
-	for ref, want := range map[string]error{
-		host + "/absent:1":          container.ErrImageNotFound,
-		host + "/secret:1":          container.ErrUnauthorized,
-		"127.0.0.1:1/app:1":         container.ErrRegistryUnavailable,
-		"nowhere.invalid/app:1":     container.ErrRegistryUnavailable,
-		"Not/A Name":                container.ErrInvalidImageName,
-		"UPPER:1":                   container.ErrInvalidImageName,
-		"registry.invalid/app@sha1": container.ErrInvalidImageName,
+	plain := httptest.NewServer(http.NotFoundHandler()) // Podman does not know that it speaks no TLS
+	t.Cleanup(plain.Close)
+	for ref, want := range map[string]struct {
+		err    error
+		advice string
+	}{
+		host + "/absent:1":                        {container.ErrImageNotFound, "check the image's name and tag"},
+		host + "/secret:1":                        {container.ErrUnauthorized, "imagePullSecrets"},
+		plain.Listener.Addr().String() + "/app:1": {container.ErrRegistryUnavailable, "insecure = true"},
+		"127.0.0.1:1/app:1":                       {container.ErrRegistryUnavailable, "check the address 127.0.0.1:1"},
+		"nowhere.invalid/app:1":                   {container.ErrRegistryUnavailable, "check the address nowhere.invalid"},
+		"Not/A Name":                              {container.ErrInvalidImageName, "HOST/NAME:TAG"},
+		"UPPER:1":                                 {container.ErrInvalidImageName, "HOST/NAME:TAG"},
+		"registry.invalid/app@sha1":               {container.ErrInvalidImageName, "HOST/NAME:TAG"},
 	} {
-		if _, err := n.Pull(t.Context(), ref, nil); !errors.Is(err, want) {
-			t.Errorf("pull %s: %v, want %v", ref, err, want)
+		if _, err := n.Pull(t.Context(), ref, nil); !errors.Is(err, want.err) || !strings.Contains(err.Error(), want.advice) {
+			t.Errorf("pull %s: %v, want %v; %s", ref, err, want.err, want.advice)
 		}
 	}
 	if _, _, err := n.Image(t.Context(), "UPPER:1"); !errors.Is(err, container.ErrInvalidImageName) {

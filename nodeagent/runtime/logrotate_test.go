@@ -90,3 +90,30 @@ func TestTailAcrossFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestLogBetweenTwoFiles reads a log whose newest file is empty yet, and whose
+// lines go on over it.
+func TestLogBetweenTwoFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	early, late := "2016-10-06T00:17:09.9Z stdout ", "2016-10-06T00:17:10Z stdout "
+	text := early + "F one\n" + early + "P tw\n" + late + "P o\n"
+	if err := os.WriteFile(filepath.Join(dir, "log.1"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	since, _ := time.Parse(time.RFC3339, late[:20])
+	for name, c := range map[string]struct {
+		options runtime.LogOptions
+		rest    string
+		want    string
+	}{
+		"the last line":   {runtime.LogOptions{Tail: 1}, "", "two"},
+		"with its end":    {runtime.LogOptions{Tail: 1}, late + "F !\n", "two!\n"},
+		"no line":         {runtime.LogOptions{Tail: 0}, "", ""},
+		"began too early": {runtime.LogOptions{Tail: -1, Since: since}, late + "F !\n" + late + "F three\n", "three\n"},
+	} {
+		if got, err := runtime.ReadLog(dir, []byte(c.rest), c.options); err != nil || got != c.want {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
+		}
+	}
+}

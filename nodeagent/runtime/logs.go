@@ -39,7 +39,7 @@ func (r *Runtime) Logs(ctx context.Context, id string, o LogOptions, w io.Writer
 	if data.HostConfig == nil || data.HostConfig.LogConfig == nil || data.HostConfig.LogConfig.Path == "" {
 		return fmt.Errorf("cannot read the log of container %s: podman knows no file of it", id)
 	}
-	l := &logReader{path: data.HostConfig.LogConfig.Path, options: o, out: w}
+	l := newLogReader(data.HostConfig.LogConfig.Path, o, w)
 	defer l.close()
 	if o.Follow && phase(data.State.Status) == container.Running {
 		err = r.followLog(ctx, id, l, data.State)
@@ -124,13 +124,18 @@ func (r *Runtime) ended(ctx context.Context, id string) (bool, error) {
 type logReader struct {
 	path    string
 	options LogOptions
-	out     io.Writer
+	out     *bufio.Writer // flushed whenever there is no more to read
 
 	files  []*os.File // still to be read, oldest first; the first is being read
 	lines  *bufio.Reader
 	rest   []byte // of a line whose end has not come yet
-	inLine bool   // the last entry written was partial
+	inLine bool   // the last entry was partial
+	early  bool   // the line began before the time since which it is wanted
 	ended  bool   // the container has: conmon writes no more
+}
+
+func newLogReader(path string, o LogOptions, w io.Writer) *logReader {
+	return &logReader{path: path, options: o, out: bufio.NewWriterSize(w, 16<<10)}
 }
 
 // longestEntry bounds a line of the file; conmon's are a tenth of it.
@@ -174,16 +179,17 @@ func (l *logReader) open() (err error) {
 
 // seekTail drops the files, and goes past the entries, before the last lines.
 func (l *logReader) seekTail() error {
-	left := l.options.Tail
+	left, newest := l.options.Tail, true
 	for i := len(l.files) - 1; i >= 0; i-- {
 		info, err := l.files[i].Stat()
 		if err != nil {
 			return err
 		}
-		start, lines, err := tailStart(l.files[i], info.Size(), left, i == len(l.files)-1)
+		start, lines, err := tailStart(l.files[i], info.Size(), left, newest)
 		if err != nil {
 			return err
 		}
+		newest = newest && info.Size() == 0 // what it goes on with is still to come
 		if left -= lines; left >= 0 && start == 0 && i > 0 {
 			continue
 		}
@@ -228,7 +234,7 @@ func (l *logReader) read(ctx context.Context) error {
 		l.rest = append(l.rest, piece...)
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil
+			return l.out.Flush()
 		case errors.Is(err, bufio.ErrBufferFull) && len(l.rest) < longestEntry:
 			continue
 		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
@@ -243,16 +249,25 @@ func (l *logReader) read(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// write writes an entry, if its line is wanted: a line is there as a whole or not at all.
 func (l *logReader) write(line []byte) error {
 	e, ok := parseEntry(line)
-	if !ok || e.time.Before(l.options.Since) {
+	if !ok {
+		return nil
+	}
+	begins := !l.inLine
+	l.inLine = e.partial
+	if begins {
+		l.early = e.time.Before(l.options.Since)
+	}
+	if l.early {
 		return nil
 	}
 	text := e.text
-	if l.options.Timestamps && !l.inLine {
+	if l.options.Timestamps && begins {
 		text = append(e.time.UTC().AppendFormat(nil, "2006-01-02T15:04:05.000000000Z07:00 "), text...)
 	}
-	if l.inLine = e.partial; !e.partial {
+	if !e.partial {
 		text = append(text, '\n')
 	}
 	_, err := l.out.Write(text)

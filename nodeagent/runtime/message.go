@@ -69,7 +69,7 @@ func logMessage(ctx context.Context, data define.InspectContainerData) string {
 		return ""
 	}
 	var end lastBytes
-	l := &logReader{path: data.HostConfig.LogConfig.Path, options: LogOptions{Tail: logMessageLines}, out: &end}
+	l := newLogReader(data.HostConfig.LogConfig.Path, LogOptions{Tail: logMessageLines}, &end)
 	defer l.close()
 	_ = l.readNow(ctx) // what was read is better than nothing
 	return string(end)

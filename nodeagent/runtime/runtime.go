@@ -32,7 +32,11 @@ type Config struct {
 	LogFiles   int    // how many files a container's log may have, at least 2; 0: DefaultLogFiles
 	// RegistryAnswer is how long a registry may take to a manifest; 0: DefaultRegistryAnswer.
 	RegistryAnswer time.Duration
-	Log            *slog.Logger
+	// FetchDir is the Service's TempDir, and FetchStall how long nothing may move there
+	// during a pull; "": a pull may take any time; 0: DefaultFetchStall.
+	FetchDir   string
+	FetchStall time.Duration
+	Log        *slog.Logger
 	// Command makes a command of Podman's user; nil: a command of this process's.
 	Command func(ctx context.Context, name string, args ...string) *exec.Cmd
 	Now     func() time.Time // nil: time.Now
@@ -62,14 +66,20 @@ const (
 	DefaultLogFiles = 5
 )
 
-// DefaultRegistryAnswer is longer than a registry takes on a thin link. What it
-// sends then may take any time.
-const DefaultRegistryAnswer = 2 * time.Minute
+// The bounds of our patience with a registry are longer than one takes on a thin
+// link. What it sends may take any time, as long as something comes.
+const (
+	DefaultRegistryAnswer = 2 * time.Minute
+	DefaultFetchStall     = 2 * time.Minute
+)
 
 // New returns a Runtime. It does no I/O: Podman need not run yet.
 func New(config Config) *Runtime {
 	if config.RegistryAnswer == 0 {
 		config.RegistryAnswer = DefaultRegistryAnswer
+	}
+	if config.FetchStall == 0 {
+		config.FetchStall = DefaultFetchStall
 	}
 	if config.Now == nil {
 		config.Now = time.Now

@@ -28,7 +28,11 @@ import (
 type Service struct {
 	Socket     string
 	RuntimeDir string // $XDG_RUNTIME_DIR of Podman
-	Log        *slog.Logger
+	// TempDir is where a service that Run starts keeps what it fetches until that is
+	// whole. Run makes it, and empties it before each start, as a service that was
+	// killed cannot; empty: Podman's choice, which is /var/tmp.
+	TempDir string
+	Log     *slog.Logger
 	// Idle says that nothing would be lost by a restart, as Runtime.Idle; nil:
 	// never.
 	Idle func() bool
@@ -107,6 +111,9 @@ func (s *Service) ensure(ctx context.Context) (*process, error) {
 	}
 	cmd := s.command(context.WithoutCancel(ctx), "system", "service", "--time=0", "unix://"+s.Socket)
 	cmd.Stderr = os.Stderr // the agent's log
+	if s.TempDir != "" {
+		cmd.Env = append(cmd.Environ(), "TMPDIR="+s.TempDir)
+	}
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -167,7 +174,25 @@ func (s *Service) clear() error {
 	if err := forgetDead(s.RuntimeDir); err != nil {
 		return fmt.Errorf("cannot clear what dead podman processes have left: %w", err)
 	}
+	if s.TempDir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(s.TempDir, 0o700); err != nil {
+		return fmt.Errorf("cannot make the folder for what podman fetches: %w", err)
+	}
+	if err := empty(s.TempDir); err != nil { // it costs room, and stops no service
+		s.Log.Warn("cannot remove what a dead podman service had fetched", "err", err)
+	}
 	return nil
+}
+
+// empty removes all that is in a directory.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
 }
 
 // attend returns when the service has ended, or was ended because it had not

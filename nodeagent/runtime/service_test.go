@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,14 +77,38 @@ func TestServiceIsStartedAdoptedAndStartedAgain(t *testing.T) {
 	t.Parallel()
 	n := emptyNode(t)
 	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
-	up, stop := n.serve(t, nil)
+	fetching := filepath.Join(n.Home, "fetching")
+	n.mkdir(t, fetching)
+	leave := func() {
+		n.mkdir(t, filepath.Join(fetching, "storage1"))
+		if err := os.WriteFile(filepath.Join(fetching, "storage1/1"), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func() int {
+		entries, err := os.ReadDir(fetching)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	with := func(s *runtime.Service) { s.TempDir = fetching }
+	leave()
+	up, stop := n.serve(t, with)
 	n.awaitUp(t, up)
+	if left() != 0 {
+		t.Error("a service is started on what another had fetched")
+	}
 	id := n.run(t, shell(n.makePod(t, "u1"), "sleep 1000"))
 	before := n.servers(t)
 
 	stop() // as an agent's end
-	up, stop = n.serve(t, nil)
+	leave()
+	up, stop = n.serve(t, with)
 	n.awaitUp(t, up)
+	if left() != 1 {
+		t.Error("what a service that goes on has fetched is removed")
+	}
 	if after := n.servers(t); len(after) == 0 || after[0] != before[0] {
 		t.Errorf("the service was not adopted: %v, then %v", before, after)
 	}
@@ -91,6 +116,9 @@ func TestServiceIsStartedAdoptedAndStartedAgain(t *testing.T) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	n.awaitUp(t, up)
+	if left() != 0 {
+		t.Error("what a killed service has fetched stays")
+	}
 	if s := n.only(t, "u1"); s.ID != id || s.Phase != container.Running {
 		t.Errorf("after the service was killed: %+v", s)
 	}

@@ -15,6 +15,7 @@ type Node struct {
 	*Process // the agent
 	Name     string
 	bin      string
+	flags    []string // of the agent
 	t        testing.TB
 }
 
@@ -34,10 +35,10 @@ func (s *Server) StartNodeOn(t testing.TB, name, netns string) *Node {
 	return s.StartNodeAs(t, name, u)
 }
 
-// StartNodeAs is StartNode as a user that was made before.
-func (s *Server) StartNodeAs(t testing.TB, name string, u *User) *Node {
+// StartNodeAs is StartNode as a user that was made before, its agent run with flags.
+func (s *Server) StartNodeAs(t testing.TB, name string, u *User, flags ...string) *Node {
 	t.Helper()
-	n := &Node{User: u, Name: name, bin: s.bin, t: t}
+	n := &Node{User: u, Name: name, bin: s.bin, flags: flags, t: t}
 	if err := n.LoadImage(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func (n *Node) Join(s *Server, token string) (string, error) {
 // Start starts the agent, first or again.
 func (n *Node) Start() {
 	n.t.Helper()
-	cmd := n.Command(n.t.Context(), filepath.Join(n.bin, "bramble-agent"), "run", "--state-dir", n.StateDir())
+	cmd := n.Command(n.t.Context(), filepath.Join(n.bin, "bramble-agent"), append([]string{"run", "--state-dir", n.StateDir()}, n.flags...)...)
 	n.Process = start(n.t, cmd, filepath.Join(n.t.TempDir(), n.Name+".log"))
 }
 

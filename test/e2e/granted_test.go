@@ -278,7 +278,42 @@ func ports(t *testing.T, s *cluster.Server) {
 	s.Apply(one("homely", "hostNetwork: true", fmt.Sprintf("mkdir /w; echo host > /w/x; exec httpd -f -p 127.0.0.1:%d -h /w", own), fmt.Sprintf("ports: [{containerPort: %d}]", own)))
 	s.Apply(one("late", "enableServiceLinks: true", "sleep 1000", fmt.Sprintf("ports: [{containerPort: 1, hostPort: %d, hostIP: 127.0.0.1}]", taken)))
 	s.WaitFor("condition=Ready", "pod/porter", "pod/homely")
-	for port, want := range map[int]string{tcp: "hello\n", own: "host\n"} {
+	// The scheduler gives nobody a port that a pod has, and a node does not either.
+	same := fmt.Sprintf("ports: [{containerPort: 8080, hostPort: %d, hostIP: 127.0.0.1}]", tcp)
+	s.Apply(one("twin", "enableServiceLinks: true", "sleep 1000", same) + "---" + one("squatter", "nodeName: shelf", "sleep 1000", same))
+	refusedPort(t, s, "squatter")
+	cluster.Eventually(t, 20*time.Second, func() string {
+		got := s.Must("get", "pod", "twin", "-o", "jsonpath={.spec.nodeName}{.status.conditions[0].reason}: {.status.conditions[0].message}")
+		if want := fmt.Sprintf("Unschedulable: 0/1 nodes fit: 1 had host port %d/TCP taken", tcp); !strings.Contains(got, want) {
+			return fmt.Sprintf("the twin's condition is %q, want %q", got, want)
+		}
+		return ""
+	})
+	answers(t, map[int]string{tcp: "hello\n", own: "host\n"})
+	if got := s.Must("get", "pods", "porter", "homely", "-o", "jsonpath={.items[*].status.containerStatuses[0].restartCount}"); got != "0 0" {
+		t.Errorf("the pods that had their ports were restarted %s times", got)
+	}
+	host, ip, _ := strings.Cut(s.Must("get", "pod", "homely", "-o", "jsonpath={.status.hostIP} {.status.podIP}"), " ")
+	if host == "" || host != ip {
+		t.Errorf("a pod in the node's network has address %q, its node %q", ip, host)
+	}
+	refusedPort(t, s, "late")
+	_ = stranger.Close()
+	s.WaitFor("condition=Ready", "pod/late")
+	s.Must("delete", "pod", "squatter", "porter", "homely", "late")
+	s.WaitFor("condition=Ready", "pod/twin")
+	s.Must("delete", "pod", "twin")
+	if l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", tcp)); err != nil {
+		t.Errorf("the port is not given back: %v", err)
+	} else {
+		_ = l.Close()
+	}
+}
+
+// answers asks servers on ports of this machine.
+func answers(t *testing.T, wants map[int]string) {
+	t.Helper()
+	for port, want := range wants {
 		cluster.Eventually(t, 20*time.Second, func() string {
 			response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/x", port))
 			if err != nil {
@@ -291,25 +326,18 @@ func ports(t *testing.T, s *cluster.Server) {
 			return ""
 		})
 	}
-	host, ip, _ := strings.Cut(s.Must("get", "pod", "homely", "-o", "jsonpath={.status.hostIP} {.status.podIP}"), " ")
-	if host == "" || host != ip {
-		t.Errorf("a pod in the node's network has address %q, its node %q", ip, host)
-	}
+}
+
+// refusedPort waits until a pod's events say that its host port is taken.
+func refusedPort(t *testing.T, s *cluster.Server, pod string) {
+	t.Helper()
 	cluster.Eventually(t, 20*time.Second, func() string {
-		got := s.Must("get", "events", "--field-selector", "involvedObject.name=late,reason=HostPortConflict", "-o", "jsonpath={.items[*].message}")
-		if !strings.Contains(got, "is in use on this node by another program") {
+		got := s.Must("get", "events", "--field-selector", "involvedObject.name="+pod+",reason=HostPortConflict", "-o", "jsonpath={.items[*].message}")
+		if !strings.Contains(got, "is in use on this node by another pod or program") {
 			return "the events say " + got
 		}
 		return ""
 	})
-	_ = stranger.Close()
-	s.WaitFor("condition=Ready", "pod/late")
-	s.Must("delete", "pod", "porter", "homely", "late")
-	if l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", tcp)); err != nil {
-		t.Errorf("the port is not given back: %v", err)
-	} else {
-		_ = l.Close()
-	}
 }
 
 // httpHooks are requests to a server on the node.

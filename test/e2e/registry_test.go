@@ -202,12 +202,12 @@ func TestRegistryFaults(t *testing.T) {
 	}
 	s.WaitFor("condition=Ready", "pod/cut", "pod/liar")
 	s.Apply(strings.Replace(one("stranger", "enableServiceLinks: true", "true", "imagePullPolicy: Always"), cluster.TestImage, host+"/secret/app:1", 1))
-	says(t, s, "stranger", "not authorised to pull the image")
+	says(t, s, "stranger", "name it in the pod's imagePullSecrets")
 
 	r.CloseClientConnections()
 	r.Close()
 	apply("away", "cut") // it is here, but Always means the registry
-	says(t, s, "away", "image registry is unavailable")
+	says(t, s, "away", "check the address "+host+" in the image's name")
 	if got := s.Must("get", "pod", "liar", "-o", "jsonpath={.status.phase} {.status.containerStatuses[0].restartCount}"); got != "Running 0" {
 		t.Errorf("without its registry a pod that runs is %s", got)
 	}

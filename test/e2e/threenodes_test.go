@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -179,10 +181,21 @@ func remains(t *testing.T, n *cluster.Node) string {
 		filepath.Join(n.StateDir(), "pods", "*"), filepath.Join(n.StateDir(), "volumes", "*"),
 		filepath.Join(n.RuntimeDir, "bramble", "pods", "*"), filepath.Join(n.RuntimeDir, "bramble", "volumes", "*"),
 		filepath.Join(n.RuntimeDir, "bramble", "netns", "pods", "*"),
+		filepath.Join(n.StateDir(), "fetching", "*"),
 	} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) > 0 {
 			return fmt.Sprintf("files: %v (%v)", files, err)
+		}
+	}
+	temporary, err := os.ReadDir("/var/tmp")
+	if err != nil {
+		return err.Error()
+	}
+	for _, e := range temporary {
+		info, err := e.Info()
+		if err == nil && info.Sys().(*syscall.Stat_t).Uid == uint32(n.UID) {
+			return "of the node's user there is /var/tmp/" + e.Name()
 		}
 	}
 	return ""
