@@ -36,7 +36,23 @@ func NewUser(ctx context.Context, prefix string) (*User, error) {
 	if _, err := rand.Read(id); err != nil {
 		return nil, err
 	}
-	return MakeUser(ctx, prefix+"-"+hex.EncodeToString(id))
+	u, err := MakeUser(ctx, prefix+"-"+hex.EncodeToString(id))
+	if err != nil {
+		return nil, err
+	}
+	return u, u.removeTemporary() // of one who had the same number
+}
+
+// removeTemporary removes what Podman has left of pulls that were cut off.
+func (u *User) removeTemporary() error {
+	entries, err := os.ReadDir("/var/tmp")
+	for _, e := range entries {
+		info, infoErr := e.Info()
+		if infoErr == nil && info.Sys().(*syscall.Stat_t).Uid == uint32(u.UID) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join("/var/tmp", e.Name())))
+		}
+	}
+	return err
 }
 
 // ForTest makes a user that is gone, with all its processes and files, when t ends.
@@ -197,7 +213,7 @@ func (u *User) Close() error {
 	if err := u.KillAll(ctx); err != nil {
 		return err
 	}
-	err := errors.Join(os.RemoveAll(u.RuntimeDir), os.RemoveAll(u.Home),
+	err := errors.Join(os.RemoveAll(u.RuntimeDir), os.RemoveAll(u.Home), u.removeTemporary(),
 		os.RemoveAll(fmt.Sprintf("/tmp/podman-run-%d", u.UID)), os.RemoveAll(fmt.Sprintf("/tmp/containers-user-%d", u.UID)),
 		os.RemoveAll("/dev/shm/libpod_rootless_lock_"+strconv.Itoa(u.UID)))
 	// By force: the dead may wait for init to reap them, which userdel takes for life.
