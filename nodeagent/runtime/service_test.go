@@ -115,7 +115,7 @@ func TestServiceIsStartedAdoptedAndStartedAgain(t *testing.T) {
 	for _, pid := range n.servers(t) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	n.awaitUp(t, up)
+	awaitTurn(t, up, true)
 	if left() != 0 {
 		t.Error("what a killed service has fetched stays")
 	}
