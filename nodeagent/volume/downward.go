@@ -83,8 +83,6 @@ func (v *Volumes) projected(ctx context.Context, pod *corev1.Pod, source Source,
 			})
 		case s.DownwardAPI != nil:
 			files, err = v.downward(pod, s.DownwardAPI.Items, from.DefaultMode)
-		case s.ServiceAccountToken != nil && v.config.Token != nil:
-			files, err = v.token(ctx, pod, s.ServiceAccountToken, from.DefaultMode)
 		default:
 			err = fmt.Errorf("a source of the projected volume is not supported by this node")
 		}
@@ -94,12 +92,4 @@ func (v *Volumes) projected(ctx context.Context, pod *corev1.Pod, source Source,
 		maps.Copy(all, files)
 	}
 	return all, nil
-}
-
-func (v *Volumes) token(ctx context.Context, pod *corev1.Pod, from *corev1.ServiceAccountTokenProjection, mode *int32) (map[string]file, error) {
-	text, err := v.config.Token(ctx, pod, from)
-	if err != nil {
-		return nil, fmt.Errorf("cannot get a token for service account %q: %w", pod.Spec.ServiceAccountName, err)
-	}
-	return map[string]file{from.Path: {[]byte(text), permission(mode, nil)}}, nil
 }

@@ -31,8 +31,7 @@ type Config struct {
 	RuntimeDir string // on a tmpfs, as below $XDG_RUNTIME_DIR; made when missing
 	Log        *slog.Logger
 	// Podman is a command line of Podman as the node's user; nil: podman of the
-	// PATH. It removes what other users of containers left, and
-	// runs Inside.
+	// PATH. It removes what other users of containers left, and runs Inside.
 	Podman func(ctx context.Context, args ...string) *exec.Cmd
 	// Inside is the command line that calls func Inside, for Podman to run in its
 	// namespaces. Without it fsGroup, hostPath, subPath and limited volumes in
@@ -45,8 +44,6 @@ type Config struct {
 	Protected []string
 	// Resource is the downward API's value of a resource of a container.
 	Resource func(pod *corev1.Pod, ref *corev1.ResourceFieldSelector) (string, error)
-	// Token makes a token of the pod's service account; nil: there are none yet.
-	Token func(ctx context.Context, pod *corev1.Pod, from *corev1.ServiceAccountTokenProjection) (string, error)
 }
 
 // Source is where the contents of volumes come from. An object that is not

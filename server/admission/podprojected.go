@@ -3,6 +3,7 @@ package admission
 import (
 	"path"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -99,7 +100,7 @@ func validateSubPath(m corev1.VolumeMount, p *field.Path) field.ErrorList {
 		switch {
 		case path.IsAbs(value):
 			errs = append(errs, field.Invalid(p.Child(name), value, "must be a relative path"))
-		case slices.Contains(splitPath(value), ".."):
+		case slices.Contains(strings.Split(value, "/"), ".."):
 			errs = append(errs, field.Invalid(p.Child(name), value, "must not contain '..'"))
 		}
 	}

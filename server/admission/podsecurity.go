@@ -79,5 +79,3 @@ func validateSeccomp(profile *corev1.SeccompProfile, p *field.Path) field.ErrorL
 	}
 	return oneOf(profile.Type, p.Child("type"), corev1.SeccompProfileTypeRuntimeDefault, corev1.SeccompProfileTypeUnconfined)
 }
-
-func splitPath(s string) []string { return strings.Split(s, "/") }

@@ -159,14 +159,13 @@ func (e *Evictor) arm(g *guest, due time.Time) {
 	if g.timer != nil {
 		g.timer.Stop()
 	}
-	ctx, pod := e.ctx, g.pod
+	ctx := e.ctx
 	g.due = due
 	var timer *time.Timer
 	timer = time.AfterFunc(time.Until(due), func() {
 		e.mu.Lock()
-		current := g.timer == timer && e.ctx != nil
+		pod, current := g.pod, g.timer == timer && e.ctx != nil
 		if current {
-			pod = g.pod
 			e.workers.Add(1)
 		}
 		e.mu.Unlock()

@@ -41,19 +41,7 @@ func (s *server) answer(w http.ResponseWriter, r *request, obj objects.Object, g
 	if _, err := accepts(r.Request, false); err != nil {
 		return err
 	}
-	opts, err := readWriteOptions(r.Request, "CreateOptions")
-	if err != nil {
-		return err
-	}
-	data, media, err := readBody(r.Request)
-	if err != nil {
-		return err
-	}
-	faults, err := decode(data, media, obj, gvk)
-	if err != nil {
-		return err
-	}
-	warnings, err := opts.judge(faults, gvk)
+	_, warnings, err := readInto(r, "CreateOptions", obj, gvk)
 	if err != nil {
 		return err
 	}

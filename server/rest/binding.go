@@ -18,20 +18,8 @@ var bindingKind = schema.GroupVersionKind{Version: "v1", Kind: "Binding"}
 
 // bind serves POST of a Binding to pods/NAME/binding: the pod gets its node.
 func (s *server) bind(w http.ResponseWriter, r *request) error {
-	opts, err := readWriteOptions(r.Request, "CreateOptions")
-	if err != nil {
-		return err
-	}
-	data, media, err := readBody(r.Request)
-	if err != nil {
-		return err
-	}
 	var binding corev1.Binding
-	faults, err := decode(data, media, &binding, bindingKind)
-	if err != nil {
-		return err
-	}
-	warnings, err := opts.judge(faults, bindingKind)
+	opts, warnings, err := readInto(r, "CreateOptions", &binding, bindingKind)
 	if err != nil {
 		return err
 	}

@@ -17,20 +17,8 @@ var evictionKind = policyv1.SchemeGroupVersion.WithKind("Eviction")
 // its status says why. Nothing holds an eviction back yet: there are no
 // PodDisruptionBudgets.
 func (s *server) evict(w http.ResponseWriter, r *request) error {
-	opts, err := readWriteOptions(r.Request, "CreateOptions")
-	if err != nil {
-		return err
-	}
-	data, media, err := readBody(r.Request)
-	if err != nil {
-		return err
-	}
 	var eviction policyv1.Eviction
-	faults, err := decode(data, media, &eviction, evictionKind)
-	if err != nil {
-		return err
-	}
-	warnings, err := opts.judge(faults, evictionKind)
+	opts, warnings, err := readInto(r, "CreateOptions", &eviction, evictionKind)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
 package rest
 
-import "bramble.dev/bramble/server/objects"
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"bramble.dev/bramble/server/objects"
+)
 
 // incoming is an object that a client wants to be written, and how.
 type incoming struct {
@@ -17,18 +21,26 @@ func readObject(r *request, optionsKind string) (in incoming, err error) {
 	if in.form, err = accepts(r.Request, true); err != nil {
 		return in, err
 	}
-	if in.opts, err = readWriteOptions(r.Request, optionsKind); err != nil {
-		return in, err
+	in.obj = r.kind.New()
+	in.opts, in.warnings, err = readInto(r, optionsKind, in.obj, r.kind.GroupVersionKind)
+	return in, err
+}
+
+// readInto reads the request's body into obj, which is of kind gvk, and the options
+// of its query, by which it judges what is wrong with the body: an error, or
+// warnings.
+func readInto(r *request, optionsKind string, obj any, gvk schema.GroupVersionKind) (opts writeOptions, warnings []string, err error) {
+	if opts, err = readWriteOptions(r.Request, optionsKind); err != nil {
+		return opts, nil, err
 	}
 	data, media, err := readBody(r.Request)
 	if err != nil {
-		return in, err
+		return opts, nil, err
 	}
-	in.obj = r.kind.New()
-	faults, err := decode(data, media, in.obj, r.kind.GroupVersionKind)
+	faults, err := decode(data, media, obj, gvk)
 	if err != nil {
-		return in, err
+		return opts, nil, err
 	}
-	in.warnings, err = in.opts.judge(faults, r.kind.GroupVersionKind)
-	return in, err
+	warnings, err = opts.judge(faults, gvk)
+	return opts, warnings, err
 }

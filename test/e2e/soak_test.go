@@ -30,7 +30,7 @@ const (
 )
 
 // TestSoak has 30 pods come and go on a node for BRAMBLE_SOAK, a duration that `make
-// test-long` sets (else it is for another day), with their logs followed and their statuses watched: the anonymous
+// test-long` sets (without it there is no soak), with their logs followed and their statuses watched: the anonymous
 // memory and the descriptors of the server, the agent, the network process and
 // Podman's service stay what they were.
 func TestSoak(t *testing.T) {

@@ -281,7 +281,7 @@ func (c *streamer) isSlow(n *cluster.Node) {
 	<-done
 }
 
-// count counts the node's processes whose command line contains part.
+// count counts the node's processes whose command line begins with part.
 func count(t *testing.T, n *cluster.Node, part string) (found int) {
 	t.Helper()
 	pids, err := n.Processes()
