@@ -49,13 +49,25 @@ func (l spoken) since(at time.Time) int {
 	return n
 }
 
+func logFiles(n *cluster.Node, pattern string) []string {
+	found, _ := filepath.Glob(filepath.Join(n.Home, ".local/share/containers/storage/overlay-containers/*/userdata", pattern))
+	return found
+}
+
+// rotated says whether no log that conmon writes on the node is full.
+func rotated(n *cluster.Node, limit int64) bool {
+	return !slices.ContainsFunc(logFiles(n, "ctr.log"), func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || info.Size() >= limit
+	})
+}
+
 // readKept reads what conmon has written and the agent has kept of the one log of
 // the node that was rotated, and returns the number of its oldest full file.
 func readKept(t *testing.T, n *cluster.Node) (kept spoken, oldest int) {
 	t.Helper()
-	full, _ := filepath.Glob(filepath.Join(n.Home, ".local/share/containers/storage/overlay-containers/*/userdata/ctr.log.*"))
 	numbered := map[int]string{}
-	for _, path := range full {
+	for _, path := range logFiles(n, "ctr.log.*") {
 		if n, err := strconv.Atoi(strings.TrimPrefix(filepath.Ext(path), ".")); err == nil {
 			numbered[n] = path
 			oldest = max(oldest, n)
@@ -125,6 +137,12 @@ func TestLogsOverRotation(t *testing.T) {
 		}
 		return ""
 	})
+	cluster.Eventually(t, 20*time.Second, func() string { // what is full is rotated yet
+		if !rotated(n, 64<<10) {
+			return "the log is full and is not rotated"
+		}
+		return ""
+	})
 	kept, _ := readKept(t, n)
 	if len(kept.lines) < 500 || !slices.IsSortedFunc(kept.times, time.Time.Compare) {
 		t.Fatalf("of the log %d lines are kept", len(kept.lines))
@@ -142,6 +160,9 @@ func TestLogsOverRotation(t *testing.T) {
 		return ""
 	})
 	previous, _ := readKept(t, n)
+	if len(previous.lines) <= len(kept.lines) {
+		t.Fatalf("after the restart %d lines of the old log are kept, before it %d", len(previous.lines), len(kept.lines))
+	}
 	if last := previous.text(len(kept.lines)); last != "end\n" || previous.lines[0] != kept.lines[0] {
 		t.Errorf("after the restart the old log begins with %q and ends with %q", previous.lines[0], last)
 	}
