@@ -1,10 +1,12 @@
 package runtime_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"syscall"
 	"testing"
 	"time"
@@ -91,6 +93,50 @@ func TestNothingIsDoubledWhenTheServiceIsKilled(t *testing.T) {
 	}
 	if out, err := n.Podman(t.Context(), "ps", "-aq", "--external"); err != nil || out != "" {
 		t.Errorf("containers left: %q, %v", out, err)
+	}
+}
+
+// TestPodThatDoesNotKnowItsInfraContainerIsMadeAnew makes what a kill of Podman's
+// service leaves when it comes between the infra container and the pod's note of it.
+func TestPodThatDoesNotKnowItsInfraContainerIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	n := emptyNode(t)
+	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
+	up, stop := n.serve(t, nil)
+	n.awaitUp(t, up)
+	n.makePod(t, "u1")
+	stop()
+	n.forgetInfra(t)
+	up, _ = n.serve(t, nil)
+	n.awaitUp(t, up)
+	id := n.run(t, shell(n.makePod(t, "u1"), "sleep 1000"))
+	if s := n.only(t, "u1"); s.ID != id || s.Phase != container.Running {
+		t.Errorf("in the pod made anew: %+v", s)
+	}
+}
+
+// forgetInfra empties the pods' notes of their infra containers in Podman's
+// database, of either kind: JSON in a file whose pages have no checksums.
+func (n *node) forgetInfra(t *testing.T) {
+	t.Helper()
+	note := regexp.MustCompile(`(?i)"InfraContainerID":"[0-9a-f]{64}"`)
+	found := false
+	for _, name := range []string{"libpod/bolt_state.db", "db.sql", "db.sql-wal"} {
+		path := filepath.Join(n.storage(), name)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		data = note.ReplaceAllFunc(data, func(old []byte) []byte {
+			found = true
+			return append(append(old[:len(old)-66:len(old)-66], `""`...), bytes.Repeat([]byte(" "), 64)...)
+		})
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !found {
+		t.Fatal("podman's database has no note of an infra container")
 	}
 }
 

@@ -28,19 +28,21 @@ func (r *Runtime) Create(ctx context.Context, spec container.PodSpec) error {
 func (r *Runtime) createPod(ctx context.Context, spec container.PodSpec) error {
 	create := request{method: http.MethodPost, endpoint: "/pods/create", body: podSpec(spec)}
 	err := r.call(ctx, create, nil)
-	existed := err != nil && isConflict(err)
-	if err != nil && !existed {
+	if err == nil {
+		return r.startInfra(ctx, spec.UID)
+	}
+	if !isConflict(err) {
 		r.forgetPause(err)
 		return err
 	}
-	// The infra container, not the pod: that would start the pod's other
-	// containers too, ended ones included.
-	err = r.start(ctx, infraName(spec.UID))
-	if isUnmountable(err) {
-		r.forgetPause(err)
-	}
-	if !existed || !notFound(err) && !isUnmountable(err) {
+	whole, err := r.hasInfra(ctx, spec.UID)
+	if err != nil {
 		return err
+	}
+	if whole {
+		if err := r.startInfra(ctx, spec.UID); !notFound(err) && !isUnmountable(err) {
+			return err
+		}
 	}
 	// Somebody was killed between the pod and its infra container, or that one's
 	// files are lost; Podman removes it with the pod only.
@@ -57,7 +59,29 @@ func (r *Runtime) createPod(ctx context.Context, spec container.PodSpec) error {
 	if err := r.call(ctx, create, nil); err != nil {
 		return err
 	}
-	return r.start(ctx, infraName(spec.UID))
+	return r.startInfra(ctx, spec.UID)
+}
+
+// startInfra starts the infra container, not the pod: that would start the pod's
+// other containers too, ended ones included.
+func (r *Runtime) startInfra(ctx context.Context, uid string) error {
+	err := r.start(ctx, infraName(uid))
+	if isUnmountable(err) {
+		r.forgetPause(err)
+	}
+	return err
+}
+
+// hasInfra says whether the pod knows its infra container. Podman makes that one
+// first and notes it in the pod then: killed in between, it has a container of the
+// right name in the pod, and refuses to make any other.
+func (r *Runtime) hasInfra(ctx context.Context, uid string) (bool, error) {
+	var pod struct{ InfraContainerID string }
+	err := r.call(ctx, request{method: http.MethodGet, endpoint: "/pods/%s/json", path: []string{podName(uid)}}, &pod)
+	if notFound(err) {
+		return false, nil
+	}
+	return pod.InfraContainerID != "", err
 }
 
 func podSpec(spec container.PodSpec) *specgen.PodSpecGenerator {
