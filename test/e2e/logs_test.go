@@ -88,6 +88,9 @@ func readKept(t *testing.T, n *cluster.Node) (kept spoken, oldest int) {
 	}
 	inLine := false
 	for line := range strings.Lines(string(data)) {
+		if !strings.HasSuffix(line, "\n") {
+			break // being written
+		}
 		stamp, rest, _ := strings.Cut(line, " stdout ")
 		at, err := time.Parse(time.RFC3339Nano, stamp)
 		if err != nil {
