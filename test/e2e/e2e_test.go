@@ -26,7 +26,7 @@ func TestKubectl(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			prefix := regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(version, "-")
-			bin, home := t.TempDir(), t.TempDir() // one discovery cache for all scripts
+			bin := t.TempDir()
 			if err := os.Symlink(program, filepath.Join(bin, "kubectl")); err != nil {
 				t.Fatal(err)
 			}
@@ -37,7 +37,7 @@ func TestKubectl(t *testing.T) {
 					s.Must("create", "namespace", namespace)
 					env.Setenv("PATH", bin+":/usr/bin:/bin")
 					env.Setenv("KUBECONFIG", s.Kubeconfig)
-					env.Setenv("HOME", home)
+					env.Setenv("HOME", env.WorkDir)
 					env.Setenv("NS", namespace)
 					return nil
 				},
