@@ -219,9 +219,7 @@ func TestPauseWithoutItsFiles(t *testing.T) {
 func TestLostDatabase(t *testing.T) {
 	t.Parallel()
 	n := emptyNode(t)
-	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
-	up, _ := n.serve(t, nil)
-	n.awaitUp(t, up)
+	up, _ := n.startService(t)
 	n.twoContainers(t)
 	pid := n.siblings(t)["main"]
 	database := filepath.Join(n.storage(), "libpod/bolt_state.db")

@@ -22,9 +22,7 @@ func TestPodmanStartsWhereAllWasKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := emptyNode(t)
-			n.mkdir(t, filepath.Dir(n.PodmanSocket()))
-			up, stop := n.serve(t, nil)
-			n.awaitUp(t, up)
+			_, stop := n.startService(t)
 			id := n.run(t, shell(n.makePod(t, "u1"), "sleep 1000"))
 			stop()
 			if err := n.KillAll(t.Context()); err != nil {
@@ -33,7 +31,7 @@ func TestPodmanStartsWhereAllWasKilled(t *testing.T) {
 			if err := damage(filepath.Join(n.RuntimeDir, "libpod/tmp/pause.pid")); err != nil {
 				t.Fatal(err)
 			}
-			up, stop = n.serve(t, nil)
+			up, stop := n.serve(t, nil)
 			defer stop()
 			for err := range up { // the killed service's socket may still be closing
 				if err == nil {

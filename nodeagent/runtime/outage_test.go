@@ -1,12 +1,12 @@
 package runtime_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -41,9 +41,7 @@ func persist(t *testing.T, call func() error) {
 func TestNothingIsDoubledWhenTheServiceIsKilled(t *testing.T) {
 	t.Parallel()
 	n := emptyNode(t)
-	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
-	up, _ := n.serve(t, nil)
-	n.awaitUp(t, up)
+	n.startService(t)
 	pod := container.PodSpec{UID: "u1", Namespace: "default", Name: "web", Hostname: "web"}
 	spec := shell(n.makePod(t, "u1"), "trap 'exit 0' TERM; while :; do sleep 0.1; done")
 	if err := n.Remove(t.Context(), "u1"); err != nil {
@@ -101,14 +99,11 @@ func TestNothingIsDoubledWhenTheServiceIsKilled(t *testing.T) {
 func TestPodThatDoesNotKnowItsInfraContainerIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	n := emptyNode(t)
-	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
-	up, stop := n.serve(t, nil)
-	n.awaitUp(t, up)
+	_, stop := n.startService(t)
 	n.makePod(t, "u1")
 	stop()
 	n.forgetInfra(t)
-	up, _ = n.serve(t, nil)
-	n.awaitUp(t, up)
+	n.startService(t)
 	id := n.run(t, shell(n.makePod(t, "u1"), "sleep 1000"))
 	if s := n.only(t, "u1"); s.ID != id || s.Phase != container.Running {
 		t.Errorf("in the pod made anew: %+v", s)
@@ -116,36 +111,28 @@ func TestPodThatDoesNotKnowItsInfraContainerIsMadeAnew(t *testing.T) {
 }
 
 // forgetInfra empties the pods' notes of their infra containers in Podman's
-// database, of either kind: JSON in a file whose pages have no checksums.
+// database: JSON in a bbolt file, whose pages of data have no checksums.
 func (n *node) forgetInfra(t *testing.T) {
 	t.Helper()
-	note := regexp.MustCompile(`(?i)"InfraContainerID":"[0-9a-f]{64}"`)
-	found := false
-	for _, name := range []string{"libpod/bolt_state.db", "db.sql", "db.sql-wal"} {
-		path := filepath.Join(n.storage(), name)
-		data, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		data = note.ReplaceAllFunc(data, func(old []byte) []byte {
-			found = true
-			return append(append(old[:len(old)-66:len(old)-66], `""`...), bytes.Repeat([]byte(" "), 64)...)
-		})
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	database := filepath.Join(n.storage(), "libpod/bolt_state.db")
+	data, err := os.ReadFile(database)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !found {
+	note := regexp.MustCompile(`(?i)("InfraContainerID":)"[0-9a-f]{64}"`)
+	if !note.Match(data) {
 		t.Fatal("podman's database has no note of an infra container")
+	}
+	empty := []byte(`${1}""` + strings.Repeat(" ", 64)) // as long as it was
+	if err := os.WriteFile(database, note.ReplaceAll(data, empty), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
 func TestContainersStartAgainAfterAPowerCut(t *testing.T) {
 	t.Parallel()
 	n := emptyNode(t)
-	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
-	up, stop := n.serve(t, nil)
-	n.awaitUp(t, up)
+	_, stop := n.startService(t)
 	id := n.run(t, shell(n.makePod(t, "u1"), "sleep 1000"))
 	stop()
 	if err := n.KillAll(t.Context()); err != nil {
@@ -155,9 +142,7 @@ func TestContainersStartAgainAfterAPowerCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = os.RemoveAll("/dev/shm/libpod_rootless_lock_" + n.uid())
-	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
-	up, _ = n.serve(t, nil)
-	n.awaitUp(t, up)
+	n.startService(t)
 	if s := n.only(t, "u1"); s.ID != id || s.Phase == container.Running {
 		t.Errorf("after the cut: %+v", s)
 	}

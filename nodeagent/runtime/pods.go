@@ -73,8 +73,8 @@ func (r *Runtime) startInfra(ctx context.Context, uid string) error {
 }
 
 // hasInfra says whether the pod knows its infra container. Podman makes that one
-// first and notes it in the pod then: killed in between, it has a container of the
-// right name in the pod, and refuses to make any other.
+// first and notes it in the pod afterwards. If its service is killed in between,
+// the infra container is there and can be started, and the pod refuses all others.
 func (r *Runtime) hasInfra(ctx context.Context, uid string) (bool, error) {
 	var pod struct{ InfraContainerID string }
 	err := r.call(ctx, request{method: http.MethodGet, endpoint: "/pods/%s/json", path: []string{podName(uid)}}, &pod)

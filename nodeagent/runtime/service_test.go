@@ -57,6 +57,16 @@ func (n *node) awaitUp(t *testing.T, up chan error) {
 	}
 }
 
+// startService makes the socket's directory, runs a Service as serve does, and
+// returns when Podman answers.
+func (n *node) startService(t *testing.T) (up chan error, stop func()) {
+	t.Helper()
+	n.mkdir(t, filepath.Dir(n.PodmanSocket()))
+	up, stop = n.serve(t, nil)
+	n.awaitUp(t, up)
+	return up, stop
+}
+
 // servers returns the processes of Podman's service.
 func (n *node) servers(t *testing.T) []int {
 	t.Helper()

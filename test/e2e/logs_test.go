@@ -49,6 +49,8 @@ func (l spoken) since(at time.Time) int {
 	return n
 }
 
+// logFiles are the files in the directories of the node's containers whose names
+// match pattern.
 func logFiles(n *cluster.Node, pattern string) []string {
 	found, _ := filepath.Glob(filepath.Join(n.Home, ".local/share/containers/storage/overlay-containers/*/userdata", pattern))
 	return found
@@ -140,7 +142,7 @@ func TestLogsOverRotation(t *testing.T) {
 		}
 		return ""
 	})
-	cluster.Eventually(t, 20*time.Second, func() string { // what is full is rotated yet
+	cluster.Eventually(t, 20*time.Second, func() string { // a full file is still to be rotated
 		if !rotated(n, 64<<10) {
 			return "the log is full and is not rotated"
 		}
