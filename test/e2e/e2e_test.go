@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,22 +47,33 @@ func TestKubectl(t *testing.T) {
 	}
 }
 
-// scripts are all, but that of streams only for the versions that changed how they
-// stream: the oldest, the last with SPDY alone, the first that run commands, and
-// that forward ports, by WebSocket, and the newest, which edgectl is made of.
+// some names the scripts that not every version runs. Streams are for those that
+// changed how they stream: the oldest, with SPDY alone, the first that run commands,
+// and that forward ports, by WebSocket, and edgectl, which is made of the newest. What
+// all do alike, the oldest and edgectl try.
+var some = map[string]*regexp.Regexp{
+	"alike.txtar":     regexp.MustCompile(`^(edgectl|v1\.27\.)`),
+	"placement.txtar": regexp.MustCompile(`^(edgectl|v1\.27\.)`),
+	"streams.txtar":   regexp.MustCompile(`^(edgectl|v1\.(27|30|31)\.)`),
+}
+
+// scripts are those that one version of kubectl runs.
 func scripts(t *testing.T, version string) []string {
 	t.Helper()
 	all, err := filepath.Glob("testdata/kubectl/*.txtar")
-	if err != nil || len(all) < 2 {
+	if err != nil || len(all) <= len(some) {
 		t.Fatalf("the scripts are %v, %v", all, err)
 	}
-	streams := regexp.MustCompile(`^(edgectl|v1\.(27|29|30|31|37)\.)`).MatchString(version)
-	return slices.DeleteFunc(all, func(path string) bool { return filepath.Base(path) == "streams.txtar" && !streams })
+	return slices.DeleteFunc(all, func(path string) bool {
+		versions := some[filepath.Base(path)]
+		return versions != nil && !versions.MatchString(version)
+	})
 }
 
 // kubectls finds every kubectl on this machine, one a version: on the PATH,
 // in /usr/lib/*/bin and /opt/*/bin, and the two that `make build` and the
-// tests build. edgectl is one of them.
+// tests build. edgectl is one of them. Google's dispatcher is none: it runs one of
+// those beside it.
 func kubectls(t *testing.T) map[string]string {
 	t.Helper()
 	bin := cluster.Programs(t)
@@ -80,7 +92,7 @@ func kubectls(t *testing.T) map[string]string {
 			cmd := exec.CommandContext(t.Context(), path, "version", "--client")
 			cmd.Env = append(os.Environ(), "KUBECONFIG=/nonexistent")
 			out, err := cmd.Output()
-			if m := version.FindSubmatch(out); err == nil && m != nil && found[string(m[1])] == "" {
+			if m := version.FindSubmatch(out); err == nil && m != nil && found[string(m[1])] == "" && !bytes.Contains(m[1], []byte("dispatcher")) {
 				found[string(m[1])] = path
 			}
 		}

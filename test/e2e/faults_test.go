@@ -15,6 +15,7 @@ import (
 // container is killed, a container has lost its files when the machine starts,
 // and an image has lost a layer.
 func TestNodeFaults(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	n := s.StartNode(t, "mast")
 	for i := range 3 {

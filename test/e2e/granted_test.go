@@ -231,9 +231,10 @@ func hostPaths(t *testing.T, s *cluster.Server, n *cluster.Node) {
 	if err := os.Symlink(n.StateDir(), filepath.Join(n.Home, "innocent")); err != nil {
 		t.Fatal(err)
 	}
-	s.Apply(one("hosted", "volumes: [{name: v, hostPath: {path: "+n.Home+"/data/here, type: DirectoryOrCreate}}]", "echo kept > /v/file; sleep 1000",
+	hosted := one("hosted", "volumes: [{name: v, hostPath: {path: "+n.Home+"/data/here, type: DirectoryOrCreate}}]", "trap exit TERM; echo kept > /v/file; sleep 1000 & wait",
 		`volumeMounts: [{name: v, mountPath: /v}]
-      lifecycle: {postStart: {sleep: {seconds: 1}}, preStop: {exec: {command: [sh, -c, "echo bye >> /v/file"]}}}`))
+      lifecycle: {postStart: {sleep: {seconds: 1}}, preStop: {exec: {command: [sh, -c, "echo bye >> /v/file"]}}}`)
+	s.Apply(strings.Replace(hosted, "Seconds: 1", "Seconds: 30", 1)) // the hook's time too
 	for name, path := range map[string]string{"thief": n.Home + "/innocent", "burglar": n.Home, "caller": n.RuntimeDir + "/../" + filepath.Base(n.RuntimeDir) + "/podman/podman.sock"} {
 		if name == "caller" {
 			if _, err := s.Edgectl("run", name, "--image=x", "--overrides", `{"spec":{"volumes":[{"name":"v","hostPath":{"path":"/run/user/1/podman/podman.sock"}}]}}`); err == nil {

@@ -18,6 +18,7 @@ import (
 // exactly once, and of the others nothing is left. Nothing is restarted: what ran
 // before a kill is the same container after it.
 func TestNodeKilledUnderChange(t *testing.T) {
+	t.Parallel()
 	s := cluster.StartServer(t)
 	n := s.StartNode(t, "mast")
 	seed := uint64(time.Now().UnixNano())

@@ -9,8 +9,8 @@ import (
 )
 
 // TestPreemptionOnANode has a running pod make room for a more important one:
-// its process gets the signal and its grace period, and the other runs where it
-// ran. The node has said which images it has.
+// its process gets the signal and its grace period, here until /tmp/go is there,
+// and the other runs where it ran. The node has said which images it has.
 func TestPreemptionOnANode(t *testing.T) {
 	t.Parallel()
 	s := cluster.StartServer(t)
@@ -35,18 +35,18 @@ kind: Pod
 metadata: {name: ` + name + `, finalizers: [example.com/held]} # so that it can be looked at to the end
 spec:
   ` + more + `
-  terminationGracePeriodSeconds: 20
+  terminationGracePeriodSeconds: 60
   containers:
   - name: c
     image: ` + cluster.TestImage + `
-    command: [sh, -c, "trap 'exit 0' TERM; while :; do sleep 0.1; done"]
+    command: [sh, -c, "trap 'until [ -e /tmp/go ]; do sleep 0.1; done; exit 0' TERM; while :; do sleep 0.1; done"]
     resources: {requests: {memory: "` + most(t, s) + `"}}
 `)
 	}
 	pod("usual", "enableServiceLinks: true")
 	s.WaitFor("condition=Ready", "pod/usual")
 	pod("urgent", "priorityClassName: urgent")
-	s.WaitFor("jsonpath={.metadata.deletionGracePeriodSeconds}=20", "pod/usual")
+	s.WaitFor("jsonpath={.metadata.deletionGracePeriodSeconds}=60", "pod/usual")
 	if got := s.Must("get", "pod", "usual", "-o", `jsonpath={.status.conditions[?(@.type=="DisruptionTarget")].reason}`); got != "PreemptionByScheduler" {
 		t.Errorf("the pod that has to leave says %q", got)
 	}
@@ -57,9 +57,11 @@ spec:
 	if err != nil || !strings.Contains(why, "has to leave shelf, for one of priority 1000") {
 		t.Errorf("why: %s, %v", why, err)
 	}
+	s.Must("exec", "usual", "--", "touch", "/tmp/go")
 	release := `--patch={"metadata":{"finalizers":null}}`
 	s.Must("patch", "pod", "usual", "--type=merge", release)
 	s.WaitFor("condition=Ready", "pod/urgent")
+	s.Must("exec", "urgent", "--", "touch", "/tmp/go")
 	s.Must("patch", "pod", "urgent", "--type=merge", release)
 	if events := s.Must("get", "events", "--field-selector=reason=Preempted", "-o", "jsonpath={.items[*].involvedObject.name}"); events != "usual" {
 		t.Errorf("preempted, by the events: %q", events)
