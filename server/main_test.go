@@ -179,15 +179,16 @@ func eventually(t *testing.T, what string, ok func() bool) {
 // within polls until ok, for at most limit.
 func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(limit)
-	defer deadline.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
+	deadline := time.After(limit)
+	for {
+		began := time.Now()
+		if ok() {
+			return
+		}
 		select {
-		case <-deadline.C:
+		case <-deadline:
 			t.Fatalf("not in %v: %s", limit, what)
-		case <-tick.C:
+		case <-time.After(max(10*time.Millisecond, 2*time.Since(began))): // leaves the machine to what it waits for
 		}
 	}
 }

@@ -91,7 +91,7 @@ func TestTwoHundredPods(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	within(t, time.Minute, "all pods run", func() bool {
+	within(t, 3*time.Minute, "all pods run", func() bool {
 		list, err := admin.Pods("default").List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
 		return err == nil && len(list.Items) == 200
 	})
@@ -113,7 +113,7 @@ func TestTwoHundredPods(t *testing.T) {
 	if err := admin.Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "no pod is left", func() bool {
+	within(t, 3*time.Minute, "no pod is left", func() bool {
 		list, err := admin.Pods("default").List(ctx, metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
 	})

@@ -81,7 +81,7 @@ func (c *inside) result(ctx context.Context, err error) (code int, _ error) {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return 0, ctx.Err()
+		return 0, context.Cause(ctx)
 	case errors.As(err, &exit):
 		return exit.ExitCode(), nil
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):

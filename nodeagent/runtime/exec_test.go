@@ -65,10 +65,31 @@ func TestExec(t *testing.T) {
 		t.Errorf("left: %v", notes)
 	}
 
+	for _, tty := range []bool{false, true} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		_, err := n.ExecStreams(ctx, target, []string{"cat", "/dev/zero"}, container.Streams{Stdout: &refuser{after: 3}, TTY: tty})
+		if !errors.Is(err, errRefused) {
+			t.Errorf("a client that takes no more of a flood (terminal: %v): %v", tty, err)
+		}
+		cancel()
+	}
+
 	target.ID = "0123"
 	if _, _, err = n.Exec(t.Context(), target, []string{"true"}, 100); !errors.Is(err, container.ErrNotFound) {
 		t.Errorf("another container: %v", err)
 	}
+}
+
+// refuser takes some writes and then no more.
+type refuser struct{ after int }
+
+var errRefused = errors.New("refused")
+
+func (r *refuser) Write(p []byte) (int, error) {
+	if r.after--; r.after < 0 {
+		return 0, errRefused
+	}
+	return len(p), nil
 }
 
 func (n *node) execute(t *testing.T, target container.Target, limit int, command ...string) ([]byte, int, error) {

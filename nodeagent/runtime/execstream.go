@@ -20,8 +20,8 @@ const startLook = 20 * time.Millisecond
 
 // ExecStreams runs a command in a running container with a client's streams and
 // returns its exit code. An error is that it was not started, in the OCI
-// runtime's words, or ctx's: then its process group is killed. As with Exec,
-// Podman is not asked.
+// runtime's words, or that ctx ended or the client takes no more: then its process
+// group is killed. As with Exec, Podman is not asked.
 //
 // All that the command has said is written before it returns. Stdin may still be
 // read then, until its reader fails or ends: the caller closes what it comes from.
@@ -30,6 +30,9 @@ func (r *Runtime) ExecStreams(ctx context.Context, t container.Target, command [
 	if s.TTY {
 		flags = []string{"--tty", "--env", "TERM=xterm"}
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.Stdout, s.Stderr = endsWith(s.Stdout, cancel), endsWith(s.Stderr, cancel)
 	c, err := r.prepare(ctx, t, flags, command)
 	if err != nil {
 		return 0, err
@@ -58,6 +61,25 @@ func (r *Runtime) ExecStreams(ctx context.Context, t container.Target, command [
 	}
 	return code, said.open()
 }
+
+// endsWith is w, whose first failure is the cause by which cancel ends the command:
+// a flood must not go on for a client that is gone, though its connection stays.
+func endsWith(w io.Writer, cancel context.CancelCauseFunc) io.Writer {
+	if w == nil {
+		return nil
+	}
+	return writerFunc(func(p []byte) (int, error) {
+		n, err := w.Write(p)
+		if err != nil {
+			cancel(fmt.Errorf("the client takes no more output: %w", err))
+		}
+		return n, err
+	})
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // openWhenStarted lets out what the command says once it has started. Until
 // then it is the OCI runtime that speaks.
@@ -160,7 +182,7 @@ func drain(w io.Writer, f *os.File, exited <-chan struct{}) {
 		n, err := f.Read(buf)
 		if n > 0 && w != nil {
 			if _, failed := w.Write(buf[:n]); failed != nil {
-				w = nil // the client is gone; the command is ended for that
+				w = nil // the command is being ended for that
 			}
 		}
 		if err != nil && !(errors.Is(err, os.ErrDeadlineExceeded) && !closed(exited)) {

@@ -13,7 +13,7 @@ const tableMedia = "application/json;as=Table;v=v1;g=meta.k8s.io,application/jso
 
 func TestTable(t *testing.T) {
 	now := time.Now()
-	f := serve(t, func(c *rest.Config) { c.Now = func() time.Time { return now.Add(3 * time.Hour) } })
+	f := serve(t, func(c *rest.Config) { c.Now = func() time.Time { return now.Add(3*time.Hour + 30*time.Second) } })
 	f.must(201, "POST", configmaps, `{"metadata":{"name":"a"},"data":{"k":"v"}}`)
 	a := f.must(200, "GET", configmaps, "", "Accept", tableMedia)
 	var columns []string

@@ -257,8 +257,8 @@ func goesAway(t *testing.T, s *cluster.Server, n *cluster.Node) {
 	}
 }
 
-// isSlow takes nothing of a flood for a while: neither server nor agent holds it
-// in memory.
+// isSlow takes nothing of a flood for a while, and then goes: neither server nor
+// agent holds it in memory, and the command ends with its client.
 func (c *streamer) isSlow(n *cluster.Node) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	defer cancel()
@@ -279,6 +279,12 @@ func (c *streamer) isSlow(n *cluster.Node) {
 	cancel()
 	_ = reader.Close()
 	<-done
+	cluster.Eventually(c.t, 10*time.Second, func() string {
+		if count(c.t, n, "cat\x00/dev/zero") > 0 {
+			return "the flood goes on without its client"
+		}
+		return ""
+	})
 }
 
 // count counts the node's processes whose command line begins with part.
