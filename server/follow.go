@@ -19,7 +19,7 @@ type follower struct {
 	registry  *objects.Registry
 	kind      *objects.Kind
 	namespace string                                 // "": all
-	tell      func(obj objects.Object, deleted bool) // the object is shared: never changed
+	tell      func(obj objects.Object, deleted bool) // without managedFields; shared: never changed
 	synced    func()                                 // after all that there was at the start; called once
 
 	known map[types.NamespacedName]objects.Object
@@ -81,6 +81,7 @@ func (f *follower) watch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		obj.SetManagedFields(nil) // half of an object's bytes, and known keeps it
 		name := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 		if initial != nil {
 			initial[name] = true
