@@ -27,8 +27,8 @@ type AttachOptions struct {
 func (o AttachOptions) keep() bool { return o.Stdin && !o.Once && !o.TTY }
 
 // Attach connects a client's streams to a running container's, from now on. It
-// returns when the container has ended, or with ctx's error. As with
-// ExecStreams, Stdin may still be read then.
+// returns when the container has ended, with ctx's error, or when the client takes
+// no more. As with ExecStreams, Stdin may still be read then.
 func (r *Runtime) Attach(ctx context.Context, id string, o AttachOptions, s container.Streams) error {
 	r.calls.Add(1)
 	defer r.calls.Add(-1)
@@ -70,26 +70,28 @@ func (r *Runtime) Attach(ctx context.Context, id string, o AttachOptions, s cont
 	return err
 }
 
-// share writes the container's output until ctx ends, and holds the connection
-// until the container does.
+// share writes the container's output until ctx ends or the client takes no more,
+// and holds the connection until the container ends.
 func (r *Runtime) share(ctx context.Context, conn net.Conn, from io.Reader, s container.Streams) error {
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
 	done := make(chan error, 1)
 	r.calls.Add(1)
 	go func() { // ends with the container, or Podman's service
 		defer r.calls.Add(-1)
 		defer conn.Close()
-		done <- demultiplex(from, leaver{ctx, orNowhere(s.Stdout)}, leaver{ctx, orNowhere(s.Stderr)})
+		done <- demultiplex(from, leaver{ctx, endsWith(orNowhere(s.Stdout), leave)}, leaver{ctx, endsWith(orNowhere(s.Stderr), leave)})
 	}()
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 
-// leaver is a client that may leave: once ctx has ended, or w has failed, what is
-// written goes nowhere.
+// leaver is a client that may leave: once ctx has ended what is written goes
+// nowhere.
 type leaver struct {
 	ctx context.Context
 	w   io.Writer

@@ -2,10 +2,32 @@ package runtime_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"testing"
+	"time"
 
+	"bramble.dev/bramble/nodeagent/container"
 	"bramble.dev/bramble/nodeagent/runtime"
 )
+
+// TestAttachEndsWhenItsClientTakesNoMore of what a container says without end: also
+// where the connection to it is kept, for its input.
+func TestAttachEndsWhenItsClientTakesNoMore(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	for uid, stdin := range map[string]bool{"u1": false, "u2": true} {
+		spec := shell(n.makePod(t, uid), "while echo again; do sleep 0.1; done")
+		spec.Stdin = stdin
+		id := n.run(t, spec)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		err := n.Attach(ctx, id, runtime.AttachOptions{Stdin: stdin}, container.Streams{Stdout: &refuser{after: 3}})
+		cancel()
+		if !errors.Is(err, errRefused) {
+			t.Errorf("with input %v: %v", stdin, err)
+		}
+	}
+}
 
 // FuzzDemultiplex feeds what Podman frames of an attached container: what comes
 // out is never more than what came in.

@@ -62,7 +62,7 @@ func (r *Runtime) ExecStreams(ctx context.Context, t container.Target, command [
 	return code, said.open()
 }
 
-// endsWith is w, whose first failure is the cause by which cancel ends the command:
+// endsWith is w, whose first failure is the cause by which cancel ends what writes:
 // a flood must not go on for a client that is gone, though its connection stays.
 func endsWith(w io.Writer, cancel context.CancelCauseFunc) io.Writer {
 	if w == nil {

@@ -2,9 +2,12 @@ package runtime_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"bramble.dev/bramble/nodeagent/container"
 	"bramble.dev/bramble/test/cluster"
@@ -13,7 +16,7 @@ import (
 func TestPodLivesFromCreateToRemove(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	spec := shell(n.makePod(t, "u1"), `hostname; echo "$A" >/dev/termination-log; trap "exit 3" TERM; while :; do sleep 0.1; done`)
+	spec := shell(n.makePod(t, "u1"), `hostname; trap "exit 3" TERM; echo "$A" >/dev/termination-log; while :; do sleep 0.1; done`)
 	spec.Env = []container.Env{{Name: "A", Value: "bye"}}
 	image, found, err := n.Image(t.Context(), cluster.TestImage)
 	if err != nil || !found {
@@ -21,6 +24,16 @@ func TestPodLivesFromCreateToRemove(t *testing.T) {
 	}
 	spec.ImageID = image.ID
 	id := n.run(t, spec)
+	cluster.Eventually(t, 20*time.Second, func() string { // until it has set its trap
+		said, err := filepath.Glob(n.state + "/termination/*/*")
+		if err == nil && len(said) == 1 {
+			var text []byte
+			if text, err = os.ReadFile(said[0]); string(text) == "bye\n" {
+				return ""
+			}
+		}
+		return fmt.Sprintf("termination messages %v, %v", said, err)
+	})
 
 	s := n.only(t, "u1")
 	if s.ID != id || s.Phase != container.Running || s.PID == 0 || s.StartedAt.IsZero() || s.Name != "main" ||

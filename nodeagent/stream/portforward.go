@@ -122,7 +122,9 @@ func (f *forwarder) PortForward(_ context.Context, _, _ string, port int32, clie
 		}
 		closeWrite(pod)
 	})
-	_, err = io.Copy(client, pod)
+	if _, err = io.Copy(client, pod); err != nil {
+		pod.Close()
+	}
 	client.Close() // of this way
 	group.Wait()
 	if err != nil && f.ctx.Err() == nil {
