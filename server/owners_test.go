@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 )
 
 // family makes ConfigMaps that own one another.
@@ -47,14 +48,18 @@ func (f family) uid(name string) types.UID {
 }
 
 // edit changes a ConfigMap's metadata.
+// edit changes a ConfigMap, which the collector may be changing too.
 func (f family) edit(name string, change func(*corev1.ConfigMap)) {
 	f.t.Helper()
 	maps := f.CoreV1().ConfigMaps("default")
-	cm, err := maps.Get(f.t.Context(), name, metav1.GetOptions{})
-	if err == nil {
-		change(cm)
-		_, err = maps.Update(f.t.Context(), cm, metav1.UpdateOptions{})
-	}
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		cm, err := maps.Get(f.t.Context(), name, metav1.GetOptions{})
+		if err == nil {
+			change(cm)
+			_, err = maps.Update(f.t.Context(), cm, metav1.UpdateOptions{})
+		}
+		return err
+	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
