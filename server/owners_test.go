@@ -47,7 +47,6 @@ func (f family) uid(name string) types.UID {
 	return cm.UID
 }
 
-// edit changes a ConfigMap's metadata.
 // edit changes a ConfigMap, which the collector may be changing too.
 func (f family) edit(name string, change func(*corev1.ConfigMap)) {
 	f.t.Helper()

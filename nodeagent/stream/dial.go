@@ -41,28 +41,17 @@ func (h *Handler) dial(w http.ResponseWriter, r *http.Request) {
 	splice(client, buffered.Reader, pod)
 }
 
-// splice copies both ways until both have ended; an end of one direction is
-// passed on.
+// splice copies both ways until one has ended. The server never ends one way alone:
+// the end of what it sends is the end of its client, whom a silent pod must not
+// outlive.
 func splice(client net.Conn, fromClient *bufio.Reader, pod net.Conn) {
 	var group sync.WaitGroup
 	group.Go(func() {
-		if _, err := io.Copy(pod, fromClient); err != nil {
-			pod.Close()
-		}
-		closeWrite(pod)
-	})
-	if _, err := io.Copy(client, pod); err != nil {
+		_, _ = io.Copy(pod, fromClient)
 		pod.Close()
-	}
-	closeWrite(client)
+	})
+	_, _ = io.Copy(client, pod)
+	pod.Close()
 	client.Close() // HTTP's peer is done with us once the pod is
 	group.Wait()
-}
-
-func closeWrite(conn net.Conn) {
-	if half, ok := conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
-		return
-	}
-	_ = conn.Close()
 }

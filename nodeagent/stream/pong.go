@@ -23,6 +23,7 @@ var pong = []byte{0x8a, 0}
 // frames that are written to it.
 type beatingConn struct {
 	net.Conn
+	gone   func()     // told when the client does not take a pong
 	mu     sync.Mutex // protects frames and due, and holds writes apart
 	frames frames
 	due    bool // a pong could not be sent in the middle of a frame
@@ -49,7 +50,9 @@ func (c *beatingConn) run(ctx context.Context, interval time.Duration) {
 func (c *beatingConn) send() {
 	if c.due && c.frames.between() {
 		c.due = false
-		_, _ = c.Conn.Write(pong) // who reads notices that the client is gone
+		if _, err := c.Conn.Write(pong); err != nil {
+			c.gone() // who reads may be stuck with what nobody takes
+		}
 	}
 }
 

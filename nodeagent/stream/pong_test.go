@@ -72,6 +72,17 @@ func TestPongsStandBetweenFrames(t *testing.T) {
 	})
 }
 
+// TestAClientThatTakesNoPongIsGone, also where nobody reads from it.
+func TestAClientThatTakesNoPongIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		conn := &beatingConn{Conn: ours, gone: cancel, frames: frames{answered: true}}
+		_ = theirs.Close()
+		conn.run(ctx, beat) // ends with ctx
+	})
+}
+
 // frame is a binary frame with a body of that length.
 func frame(length int) []byte {
 	head := []byte{0x82, byte(length)}

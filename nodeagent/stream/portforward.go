@@ -132,3 +132,11 @@ func (f *forwarder) PortForward(_ context.Context, _, _ string, port int32, clie
 	}
 	return nil
 }
+
+func closeWrite(conn net.Conn) {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+		return
+	}
+	_ = conn.Close()
+}

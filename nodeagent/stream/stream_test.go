@@ -1,6 +1,7 @@
 package stream_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -32,6 +33,7 @@ type node struct {
 	err    error // after text
 	asked  stream.LogOptions
 	dialed netip.AddrPort
+	pod    net.Conn // what Dial returns; nil: an echo
 	gone   chan struct{}
 	run    func(ctx context.Context, command []string, s container.Streams) (int, error)
 }
@@ -79,6 +81,9 @@ func (n *node) Logs(_ context.Context, id string, o stream.LogOptions, w io.Writ
 
 func (n *node) Dial(_ context.Context, address netip.AddrPort) (net.Conn, error) {
 	n.dialed = address
+	if n.pod != nil {
+		return n.pod, nil
+	}
 	ours, theirs := net.Pipe()
 	go func() {
 		_, _ = io.Copy(theirs, theirs) // an echo
@@ -157,6 +162,47 @@ func TestABrokenLogIsNotTakenForTheWhole(t *testing.T) {
 	defer response.Body.Close()
 	if data, err := io.ReadAll(response.Body); err == nil {
 		t.Errorf("the client takes %q for the whole log", data)
+	}
+}
+
+// halfway is a connection that can be closed one way alone, and notes its end.
+type halfway struct {
+	net.Conn
+	closed func()
+}
+
+func (h halfway) CloseWrite() error { return nil }
+
+func (h halfway) Close() error {
+	h.closed()
+	return h.Conn.Close()
+}
+
+// TestASilentPodDoesNotOutliveItsClient, whose stream would stay for ever.
+func TestASilentPodDoesNotOutliveItsClient(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	closed, done := context.WithCancel(t.Context())
+	server := httptest.NewServer((&node{pod: halfway{ours, done}}).handler())
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "GET /dial?address=10.100.0.2:80 HTTP/1.1\r\nHost: node\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\nhi"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil { // unread, it would make the end a reset
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(theirs, make([]byte, 2)); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	select {
+	case <-closed.Done():
+	case <-time.After(20 * time.Second):
+		t.Error("the connection to the pod stays")
 	}
 }
 

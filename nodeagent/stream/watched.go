@@ -30,7 +30,7 @@ func (w *watchedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	if w.beat {
-		beating := &beatingConn{Conn: conn}
+		beating := &beatingConn{Conn: conn, gone: w.gone}
 		go beating.run(w.ctx, beat)
 		conn = beating
 	}
