@@ -54,7 +54,7 @@ check: ## formatting, vet, modules, staticcheck, architecture
 	CGO_ENABLED=0 $(TOOL) staticcheck -tags $(AGENT_TAGS) $(AGENT_PKGS)
 	$(GO) test ./test/arch
 
-# Some compute and some wait for Podman: side by side they leave no processor idle.
+# Side by side: what computes, and what waits for Podman.
 test: deps build bin/kubectl check ## everything that a change must pass (12 minutes, 30 the first time)
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-race test-real test-e2e
 

@@ -81,7 +81,7 @@ func (f *follower) watch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		obj.SetManagedFields(nil) // half of an object's bytes, and known keeps it
+		obj.SetManagedFields(nil) // nobody who is told reads them, and known would keep them
 		name := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 		if initial != nil {
 			initial[name] = true
