@@ -34,6 +34,23 @@ type backups struct {
 	now   func() time.Time
 	log   *slog.Logger
 	turn  chan struct{} // of capacity 1: each backup is a copy of the database on the disk
+	// patience is for a client that takes nothing; a thin link takes its time.
+	patience time.Duration
+}
+
+// backupPatience ends a backup whose client takes nothing for so long: the next may
+// be waiting.
+const backupPatience = time.Minute
+
+// eachInTime gives each write of an answer its own deadline.
+type eachInTime struct {
+	w        http.ResponseWriter
+	patience time.Duration
+}
+
+func (e eachInTime) Write(p []byte) (int, error) {
+	_ = http.NewResponseController(e.w).SetWriteDeadline(time.Now().Add(e.patience)) // not every writer has one
+	return e.w.Write(p)
 }
 
 // ServeHTTP follows http.Handler.
@@ -58,8 +75,7 @@ func (b backups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer os.RemoveAll(copied)
 	w.Header().Set("Content-Type", "application/gzip")
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a thin link takes its time; no server lock is held
-	if err := b.write(w, copied); err != nil {
+	if err := b.write(eachInTime{w, b.patience}, copied); err != nil {
 		b.log.Warn("a backup was broken off", "err", err)
 		panic(http.ErrAbortHandler) // so that the client does not take it for whole
 	}

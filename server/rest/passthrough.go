@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // upgradeHeaders are those of a request that its protocol needs. Credentials and
@@ -70,7 +72,7 @@ func (s *server) passThrough(w http.ResponseWriter, r *request, name string, nod
 	}
 	stop := context.AfterFunc(r.Context(), func() { client.Close() }) // the server stops
 	defer stop()
-	s.splice(name, client, buffered.Reader, stream)
+	s.splice(name, client, buffered.Reader, stream, leftBeat)
 	return nil
 }
 
@@ -80,8 +82,18 @@ const lingering = 5 * time.Second
 // splice copies both ways until one has ended. What the client still sends then, as
 // a ping, is read and dropped for a while: a TCP connection that is closed over
 // unread data is reset, and the client loses the end of what it was sent.
-func (s *server) splice(name string, client net.Conn, fromClient io.Reader, node io.ReadWriteCloser) {
+//
+// The end of a client that the node takes nothing more from stands behind what it has
+// sent, and nobody reads it: it is looked for every beat.
+func (s *server) splice(name string, client net.Conn, fromClient io.Reader, node io.ReadWriteCloser, beat time.Duration) {
 	var group sync.WaitGroup
+	ended := make(chan struct{})
+	group.Go(func() {
+		if awaitLeft(client, beat, ended) {
+			client.Close()
+			node.Close()
+		}
+	})
 	group.Go(func() {
 		_, _ = pieces(node, fromClient)
 		node.Close() // which tells the node that the client is gone
@@ -96,8 +108,59 @@ func (s *server) splice(name string, client net.Conn, fromClient io.Reader, node
 		_ = half.CloseWrite() // if that fails, so does reading
 	}
 	_ = client.SetReadDeadline(time.Now().Add(lingering))
+	close(ended)
 	group.Wait()
 	client.Close()
+}
+
+// leftBeat is how often a stream's client is looked at.
+const leftBeat = 15 * time.Second
+
+// awaitLeft returns true when the client has closed its side and two beats in a row
+// find it so: what it sent last has a beat's time to pass. It returns false once
+// ended is closed.
+func awaitLeft(client net.Conn, beat time.Duration, ended <-chan struct{}) bool {
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	for before := false; ; {
+		select {
+		case <-ended:
+			return false
+		case <-ticker.C:
+		}
+		now := hasLeft(client)
+		if before && now {
+			return true
+		}
+		before = now
+	}
+}
+
+// hasLeft reports whether a client's kernel has said that it sends no more.
+func hasLeft(client net.Conn) (left bool) {
+	tcp := kernels(client)
+	if tcp == nil {
+		return false
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return false // closed by us
+	}
+	_ = raw.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(fds, 0)
+		left = err == nil && n == 1
+	})
+	return left
+}
+
+// kernels is the kernel's connection under a client's, nil where there is none.
+func kernels(conn net.Conn) *net.TCPConn {
+	if over, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = over.NetConn()
+	}
+	tcp, _ := conn.(*net.TCPConn)
+	return tcp
 }
 
 // receiveBuffer bounds what the kernel holds of what a client sends. On a thin
@@ -107,10 +170,7 @@ const receiveBuffer = 64 << 10
 
 // holdLittle sets receiveBuffer where there is a connection of the kernel's.
 func holdLittle(conn net.Conn) {
-	if over, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = over.NetConn()
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
+	if tcp := kernels(conn); tcp != nil {
 		_ = tcp.SetReadBuffer(receiveBuffer) // it is only slower to notice without
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"bramble.dev/bramble/server/rest"
 )
@@ -77,5 +79,56 @@ func TestTheEndOfAStreamArrives(t *testing.T) {
 		}
 		client.Close()
 		<-sends
+	}
+}
+
+// unwilling is a node's stream that takes nothing and says nothing until it is closed.
+type unwilling struct {
+	closed chan struct{}
+	close  func()
+}
+
+func newUnwilling() unwilling {
+	closed := make(chan struct{})
+	return unwilling{closed, sync.OnceFunc(func() { close(closed) })}
+}
+
+func (s unwilling) Read([]byte) (int, error)  { <-s.closed; return 0, net.ErrClosed }
+func (s unwilling) Write([]byte) (int, error) { <-s.closed; return 0, net.ErrClosed }
+func (s unwilling) Close() error              { s.close(); return nil }
+
+// A client that leaves while the node takes nothing of what it sent is noticed.
+func TestAStreamEndsWithAClientThatIsBackedUp(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	client, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		rest.Splice(ours, newUnwilling(), 10*time.Millisecond)
+	}()
+	if _, err := client.Write(make([]byte, 100_000)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+		t.Fatal("a client that waits is cut off")
+	case <-time.After(100 * time.Millisecond):
+	}
+	client.Close()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the stream outlives its client")
 	}
 }
