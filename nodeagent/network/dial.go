@@ -10,9 +10,11 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"bramble.dev/bramble/nodeagent/network/netapi"
 )
@@ -81,11 +83,12 @@ func afterHead(client net.Conn, held *bufio.Reader) io.Reader {
 
 type halfCloser interface {
 	net.Conn
+	syscall.Conn
 	CloseWrite() error
 }
 
 // both copies both ways until both sides have ended; the end of one way is
-// passed on and leaves the other open.
+// passed on and leaves the other open for as long as somebody is there to read.
 func both(pod, client halfCloser, fromClient io.Reader) {
 	var g errgroup.Group
 	g.Go(func() error { return copyOn(pod, fromClient, client) })
@@ -93,12 +96,34 @@ func both(pod, client halfCloser, fromClient io.Reader) {
 	_ = g.Wait() // a broken connection is the peers' to see
 }
 
-// copyOn copies r to w; when w is broken, the source of r is closed, so that
-// its sender hears of it.
-func copyOn(w halfCloser, r io.Reader, source net.Conn) error {
+// copyOn copies r, which comes from source, to w; when w is broken, source is
+// closed, so that its sender hears of it. When the sender of r is gone altogether,
+// so is w closed: who is at its other end may never say anything.
+func copyOn(w halfCloser, r io.Reader, source halfCloser) error {
 	_, err := io.Copy(w, r)
 	if err != nil {
 		return source.Close()
 	}
-	return w.CloseWrite()
+	if err := w.CloseWrite(); err != nil {
+		return err
+	}
+	if waitGone(source) != nil {
+		return nil // closed on our side
+	}
+	return w.Close()
+}
+
+// waitGone returns nil when nothing passes between conn and its peer any more: both
+// ways are shut, the peer has closed a socket of this machine, or the network says
+// that a TCP connection is gone, at the latest to a keep-alive.
+func waitGone(conn halfCloser) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return raw.Read(func(fd uintptr) bool {
+		fds := []unix.PollFd{{Fd: int32(fd)}} // POLLHUP and POLLERR are always told
+		n, err := unix.Poll(fds, 0)
+		return err == nil && n == 1
+	})
 }

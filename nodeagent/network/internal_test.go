@@ -1,10 +1,14 @@
 package network
 
 import (
+	"io"
+	"net"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"bramble.dev/bramble/nodeagent/network/netapi"
 )
@@ -22,6 +26,60 @@ func TestClash(t *testing.T) {
 			t.Errorf("%s: %v, want %q", route, err, setting)
 		}
 	}
+}
+
+// A pod that is stuck takes a connection and never says anything: the connection ends
+// with its client, and with nothing less.
+func TestAConnectionToAStuckPodEndsWithItsClient(t *testing.T) {
+	dir := t.TempDir()
+	pod, ours := pairOf(t, "tcp", "127.0.0.1:0")
+	defer pod.Close()
+	theirs, client := pairOf(t, "unix", filepath.Join(dir, "api"))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		both(ours, client, client)
+	}()
+	if _, err := io.WriteString(theirs, "GET /healthz"); err != nil {
+		t.Fatal(err)
+	}
+	if err := theirs.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if asked, err := io.ReadAll(pod); string(asked) != "GET /healthz" || err != nil {
+		t.Fatalf("the pod gets %q, %v", asked, err)
+	}
+	if _, err := io.WriteString(pod, "half"); err != nil { // the client is there to read
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(theirs, make([]byte, 4)); err != nil {
+		t.Fatalf("the answer to a client that has sent all: %v", err)
+	}
+	theirs.Close()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the connection outlives its client")
+	}
+}
+
+// pairOf is both ends of a connection.
+func pairOf(t *testing.T, kind, address string) (dialled, accepted halfCloser) {
+	t.Helper()
+	l, err := net.Listen(kind, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	from, err := net.Dial(kind, l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return from.(halfCloser), to.(halfCloser)
 }
 
 func TestParseResolvers(t *testing.T) {

@@ -19,11 +19,15 @@ import (
 // Wait blocks until process pid has ended (nil, also when there is none) or
 // ctx has. It does not reap a child.
 func Wait(ctx context.Context, pid int) error {
-	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil
 	}
 	if err != nil {
+		return fmt.Errorf("cannot watch process %d: %w", pid, err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // PIDFD_NONBLOCK needs Linux 5.10
+		_ = unix.Close(fd)
 		return fmt.Errorf("cannot watch process %d: %w", pid, err)
 	}
 	f := os.NewFile(uintptr(fd), "pidfd") // non-blocking: waits in the runtime's poller
