@@ -79,9 +79,11 @@ func (a *Agent) watchNetwork(ctx context.Context) error {
 			err = process.Wait(ctx, health.PID)
 		}
 		if err == nil {
-			err = errors.New("the network process has ended and is started again")
+			a.report(&a.health.net, errors.New("the network process has ended and is started again"))
+			continue
 		}
 		a.report(&a.health.net, err)
+		pause(ctx, networkPause)
 	}
 	return ctx.Err()
 }
@@ -107,11 +109,19 @@ func (a *Agent) setUpNetwork(ctx context.Context) error {
 			return nil
 		}
 		a.log.Warn("cannot set up the node's network", "err", err)
-		select {
-		case <-ctx.Done():
+		if pause(ctx, networkPause); ctx.Err() != nil {
 			return ctx.Err()
-		case <-time.After(time.Second):
 		}
+	}
+}
+
+// networkPause is between attempts to use the network process.
+const networkPause = time.Second
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 

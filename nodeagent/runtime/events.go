@@ -42,11 +42,12 @@ func (r *Runtime) Events(ctx context.Context) (<-chan container.Event, error) {
 func (r *Runtime) follow(ctx context.Context, events chan<- container.Event) {
 	pause := shortestRetry
 	for ctx.Err() == nil {
-		reached, err := r.subscribe(ctx, events)
+		began := time.Now()
+		heard, err := r.subscribe(ctx, events)
 		if ctx.Err() != nil {
 			return
 		}
-		if reached {
+		if heard || time.Since(began) > longestRetry {
 			pause = shortestRetry
 		}
 		r.config.Log.Debug("podman's events broke off", "err", err, "retry", pause)
@@ -55,9 +56,9 @@ func (r *Runtime) follow(ctx context.Context, events chan<- container.Event) {
 	}
 }
 
-// subscribe passes events on until the stream ends, and says whether Podman
-// was reached at all.
-func (r *Runtime) subscribe(ctx context.Context, events chan<- container.Event) (reached bool, err error) {
+// subscribe passes events on until the stream ends, and says whether there
+// were any.
+func (r *Runtime) subscribe(ctx context.Context, events chan<- container.Event) (heard bool, err error) {
 	// Podman sends not even a header before the first event, so that what
 	// happens between the ping and the subscription is asked for by time.
 	since := r.config.Now().Add(-time.Second)
@@ -72,7 +73,7 @@ func (r *Runtime) subscribe(ctx context.Context, events chan<- container.Event) 
 	}
 	ping.Body.Close()
 	if !pass(ctx, events, container.Event{What: "connected"}) {
-		return true, ctx.Err()
+		return heard, ctx.Err()
 	}
 	response, err := r.send(ctx, request{method: http.MethodGet, endpoint: "/events", query: url.Values{
 		"stream":  {"true"},
@@ -80,11 +81,11 @@ func (r *Runtime) subscribe(ctx context.Context, events chan<- container.Event) 
 		"filters": {`{"type":["container","image"],"event":["died","remove","pull","tag","untag","import","loadfromarchive"]}`},
 	}})
 	if err != nil {
-		return true, err
+		return false, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return true, response.Process(nil)
+		return false, response.Process(nil)
 	}
 	lines := json.NewDecoder(response.Body)
 	for {
@@ -97,11 +98,12 @@ func (r *Runtime) subscribe(ctx context.Context, events chan<- container.Event) 
 			}
 		}
 		if err := lines.Decode(&line); err != nil {
-			return true, fmt.Errorf("the stream of events ended: %w", err)
+			return heard, fmt.Errorf("the stream of events ended: %w", err)
 		}
+		heard = true
 		if line.Type == "image" {
 			if !pass(ctx, events, container.Event{What: container.ImagesChanged}) {
-				return true, ctx.Err()
+				return heard, ctx.Err()
 			}
 			continue
 		}
@@ -110,7 +112,7 @@ func (r *Runtime) subscribe(ctx context.Context, events chan<- container.Event) 
 			continue // not ours
 		}
 		if !pass(ctx, events, container.Event{PodUID: uid, ContainerID: line.Actor.ID, What: line.Action}) {
-			return true, ctx.Err()
+			return heard, ctx.Err()
 		}
 	}
 }

@@ -3,6 +3,11 @@ package runtime_test
 import (
 	"context"
 	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -53,6 +58,48 @@ func TestEventsOutliveThePodmanService(t *testing.T) {
 	await(t, events, container.Event{PodUID: "u1", ContainerID: id, What: "remove"})
 	cancel()
 	for range events { // until it is closed
+	}
+}
+
+// TestEventsThatCannotBeHadAreAskedForEverLessOften: Podman answers, and has no
+// events, as with a journal that it may not read.
+func TestEventsThatCannotBeHadAreAskedForEverLessOften(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "podman.sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan time.Time)
+	podman := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/_ping") {
+			return
+		}
+		asked <- time.Now()
+		http.Error(w, `{"cause":"no journal","message":"no journal","response":500}`, http.StatusInternalServerError)
+	}))
+	podman.Listener = listener
+	podman.Start()
+	defer podman.Close()
+	r := runtime.New(runtime.Config{Socket: socket, RuntimeDir: dir, StateDir: dir, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	events, err := r.Events(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for range events { // until it is closed
+		}
+	}()
+	first, pause := <-asked, time.Duration(0)
+	for range 3 {
+		next := <-asked
+		pause, first = next.Sub(first), next
+	}
+	if pause < 600*time.Millisecond {
+		t.Errorf("asked for the fourth time %v after the third", pause)
 	}
 }
 

@@ -68,17 +68,22 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 		s.changed(err)
 		if err == nil {
-			pause, silences = shortestRetry, 0
+			silences = 0
+			began := time.Now()
 			s.attend(ctx, server)
 			server.close()
-			continue
+			if time.Since(began) > longestRetry {
+				pause = shortestRetry
+				continue
+			}
+		} else {
+			s.Log.Error("podman's service cannot be used", "err", err, "retry", pause)
+			if silences++; server != nil && silences >= mostSilences {
+				s.endSilent(ctx, server)
+			}
+			server.close()
 		}
-		s.Log.Error("podman's service cannot be used", "err", err, "retry", pause)
-		if silences++; server != nil && silences >= mostSilences {
-			s.endSilent(ctx, server)
-		}
-		server.close()
-		wait(ctx, pause)
+		wait(ctx, pause) // also for one that answers and ends at once
 		pause = min(2*pause, longestRetry)
 	}
 	return ctx.Err()

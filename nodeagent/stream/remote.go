@@ -46,7 +46,10 @@ func (h *Handler) exec(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) attach(w http.ResponseWriter, r *http.Request) {
 	h.remote(w, r, attachFailure, func(ctx context.Context, t container.Target, s container.Streams) error {
 		s.TTY = t.Spec.TTY
-		if !t.Spec.Stdin {
+		if !t.Spec.Stdin && s.Stdin != nil {
+			// Somebody must read on: what the client says of itself, as its end, stands
+			// behind its input. It ends with the client's streams.
+			go func(in io.Reader) { _, _ = io.Copy(io.Discard, in) }(s.Stdin)
 			s.Stdin = nil
 		}
 		return h.Commands.Attach(ctx, t, s)

@@ -35,6 +35,7 @@ type node struct {
 	dialed netip.AddrPort
 	pod    net.Conn // what Dial returns; nil: an echo
 	gone   chan struct{}
+	deaf   bool // the containers have no stdin
 	run    func(ctx context.Context, command []string, s container.Streams) (int, error)
 }
 
@@ -52,7 +53,7 @@ func (n *node) Running(_ context.Context, _, pod, name string) (container.Target
 	if pod != "web" {
 		return container.Target{}, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, pod)
 	}
-	return container.Target{ID: name, Spec: &corev1.Container{Name: name, Stdin: true}}, nil
+	return container.Target{ID: name, Spec: &corev1.Container{Name: name, Stdin: !n.deaf}}, nil
 }
 
 func (n *node) Pod(_ context.Context, _, name string) (stream.Pod, error) {
@@ -203,6 +204,40 @@ func TestASilentPodDoesNotOutliveItsClient(t *testing.T) {
 	case <-closed.Done():
 	case <-time.After(20 * time.Second):
 		t.Error("the connection to the pod stays")
+	}
+}
+
+// TestAttachSeesTheEndOfAClientWhoseInputNobodyWants: it stands behind that input.
+func TestAttachSeesTheEndOfAClientWhoseInputNobodyWants(t *testing.T) {
+	attached, ended := make(chan struct{}), make(chan struct{})
+	n := &node{deaf: true, run: func(ctx context.Context, _ []string, s container.Streams) (int, error) {
+		defer close(ended)
+		if s.Stdin != nil {
+			t.Error("a container without stdin gets one")
+		}
+		close(attached)
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}}
+	server := httptest.NewServer(n.handler())
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ask = "GET /attach/default/web/c?input=1&output=1 HTTP/1.1\r\nHost: node\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n"
+	frame := "\x82\x83\x00\x00\x00\x00\x00hi" // final, binary, 3 bytes, masked with zeros: stdin
+	if _, err := io.WriteString(conn, ask+frame+frame); err != nil {
+		t.Fatal(err)
+	}
+	<-attached
+	conn.Close()
+	select {
+	case <-ended:
+	case <-time.After(7 * time.Second): // a pong that nobody takes would tell, late
+		t.Error("the attachment outlives its client")
+		server.CloseClientConnections()
 	}
 }
 
