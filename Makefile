@@ -10,7 +10,8 @@ AGENT_TAGS := remote,containers_image_openpgp,exclude_graphdriver_btrfs,exclude_
 CNI        := github.com/containernetworking/plugins/plugins
 TOOL       := $(GO) tool -modfile=packaging/tools.mod
 # How to run as root what must be; without sudo, the programs say what they need.
-ROOT       := $(shell [ "$$(id -u)" = 0 ] || ! command -v sudo >/dev/null || echo sudo --preserve-env env PATH="$$PATH")
+# A Debian user's PATH has no sbin, where useradd is.
+ROOT       := $(shell [ "$$(id -u)" = 0 ] || ! command -v sudo >/dev/null || echo sudo --preserve-env env PATH="$$PATH:/usr/sbin:/sbin")
 AS_ROOT    := $(if $(ROOT),-exec '$(ROOT)')
 
 # Folders whose code or tests need the agent's build: no cgo, Podman's tags.

@@ -25,7 +25,7 @@ func run(ctx context.Context, args []string) int {
 		return 2
 	}
 	if os.Getuid() != 0 {
-		fmt.Fprintln(os.Stderr, "error: the demo makes a user, which needs root\nhint: run `make demo`, which calls sudo")
+		fmt.Fprintln(os.Stderr, "error: the demo makes a user, which needs root\nhint: run `make demo`, which calls sudo if it is installed; or be root")
 		return 1
 	}
 	root, err := os.Getwd()
