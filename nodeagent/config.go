@@ -101,7 +101,7 @@ func (c *Config) Validate() error {
 		return errors.New("the log must be set")
 	}
 	if info, err := os.Stat(c.RuntimeDir); err != nil || !info.IsDir() {
-		return fmt.Errorf("cannot use the runtime directory: %s is no directory: let the user linger (loginctl enable-linger) or set XDG_RUNTIME_DIR", c.RuntimeDir)
+		return fmt.Errorf("cannot use the runtime directory: %s is no directory: let the user linger (loginctl enable-linger) or set XDG_RUNTIME_DIR; without systemd, make it as root at each boot, owned by the user, mode 0700", c.RuntimeDir)
 	}
 	if c.PodmanSocket == "" {
 		c.PodmanSocket = filepath.Join(c.RuntimeDir, "podman", "podman.sock")

@@ -18,7 +18,12 @@ func newRestore() *cobra.Command {
 		Short: "Put a backup (edgectl backup) into the data directory of a server that does not run",
 		Long: "Put a backup (edgectl backup) into the data directory of a server that does not run.\n\n" +
 			"Nodes keep all that they run until \"edgectl restore --confirm\"; clients list anew.",
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return settings.Hint(fmt.Errorf("restore needs one FILE, and got %d", len(args)), "name the file that edgectl backup wrote: bramble-server restore FILE --data-dir DIRECTORY")
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, err := readSettings(c.Flags())
 			if err != nil {

@@ -84,3 +84,12 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 		}
 	}
 }
+
+func TestRestoreNeedsAFile(t *testing.T) {
+	root := newRoot()
+	root.SetArgs([]string{"restore"})
+	err := root.Execute()
+	if err == nil || !strings.Contains(err.Error(), "one FILE") || !strings.Contains(settings.HintOf(err), "edgectl backup") {
+		t.Errorf("error %v, hint %q", err, settings.HintOf(err))
+	}
+}
