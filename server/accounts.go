@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,11 +40,17 @@ func (a *accounts) open(registry *objects.Registry) error {
 	return nil
 }
 
-// Admit completes a new pod and refuses one whose account does not exist. The
+// Admit completes a pod, and refuses one whose account does not exist. The
 // default one is made on the spot where the controller has not come to it yet.
 func (a *accounts) Admit(ctx context.Context, req objects.Request) error {
 	pod, ok := req.Obj.(*corev1.Pod)
-	if !ok || req.Verb != "create" || req.Subresource != "" {
+	if !ok || req.Subresource != "" {
+		return nil
+	}
+	if old, ok := req.Old.(*corev1.Pod); ok && req.Verb == "update" {
+		keepAccount(&pod.Spec, old.Spec)
+	}
+	if req.Verb != "create" {
 		return nil
 	}
 	if pod.Spec.ServiceAccountName == "" {
@@ -62,6 +69,18 @@ func (a *accounts) Admit(ctx context.Context, req objects.Request) error {
 		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, account.ImagePullSecrets...)
 	}
 	return nil
+}
+
+// keepAccount gives a pod that comes without them the account and the pull
+// secrets that it was created with: neither can change, and the first apply by
+// the server takes away what the client's own applies did not say.
+func keepAccount(spec *corev1.PodSpec, old corev1.PodSpec) {
+	if spec.ServiceAccountName == "" && spec.DeprecatedServiceAccount == "" {
+		spec.ServiceAccountName, spec.DeprecatedServiceAccount = old.ServiceAccountName, old.DeprecatedServiceAccount
+	}
+	if len(spec.ImagePullSecrets) == 0 {
+		spec.ImagePullSecrets = slices.Clone(old.ImagePullSecrets)
+	}
 }
 
 func (a *accounts) find(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {

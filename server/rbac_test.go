@@ -174,6 +174,11 @@ func TestEachPodHasAServiceAccount(t *testing.T) {
 	if err != nil || made.Spec.ServiceAccountName != "default" {
 		t.Fatalf("%v %v", made, err)
 	}
+	again := made.DeepCopy() // as the first apply by the server, which drops what the client's applies did not say
+	again.Spec.ServiceAccountName, again.Spec.DeprecatedServiceAccount = "", ""
+	if again, err = core.Pods("shop").Update(t.Context(), again, metav1.UpdateOptions{}); err != nil || again.Spec.ServiceAccountName != "default" {
+		t.Errorf("an update without the account: %v %v", again, err)
+	}
 	if _, err := core.Pods("shop").Create(t.Context(), pod("q", "nosuch"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "kubectl create serviceaccount nosuch -n shop") {
 		t.Errorf("a pod of an account that does not exist: %v", err)
 	}
