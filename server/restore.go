@@ -55,7 +55,7 @@ func restoreInto(ctx context.Context, dataDir string, backup io.Reader, replace 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(fresh)) }()
 	if info, err = unpack(backup, fresh); err != nil {
-		return info, fmt.Errorf("cannot read the backup: %w", err)
+		return info, fmt.Errorf("cannot read the backup (is it a file that edgectl backup wrote, and the whole of it?): %w", err)
 	}
 	if _, err := store.Restore(ctx, fresh, objects.Restamp); err != nil {
 		return info, err

@@ -43,6 +43,7 @@ func newRoot() *cobra.Command {
 			return err
 		},
 	})
+	settings.HintUsage(root)
 	return root
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"bramble.dev/bramble/cmd/settings"
 	"bramble.dev/bramble/server"
 	"bramble.dev/bramble/server/api"
 	"bramble.dev/bramble/systemd"
@@ -49,6 +50,7 @@ func newRoot() *cobra.Command {
 			return err
 		},
 	})
+	settings.HintUsage(root)
 	return root
 }
 

@@ -85,6 +85,16 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
+func TestErrorsOfTheCommandLineSayWhatToDo(t *testing.T) {
+	for _, args := range []string{"--data-dirr=/x", "serve", "restore --replac x", "version now"} {
+		root := newRoot()
+		root.SetArgs(strings.Fields(args))
+		if err := root.Execute(); err == nil || !strings.Contains(settings.HintOf(err), "--help") {
+			t.Errorf("%s: error %v, hint %q", args, err, settings.HintOf(err))
+		}
+	}
+}
+
 func TestRestoreNeedsAFile(t *testing.T) {
 	root := newRoot()
 	root.SetArgs([]string{"restore"})

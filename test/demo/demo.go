@@ -37,7 +37,7 @@ type demo struct {
 func (d *demo) up() []step {
 	logs := fmt.Sprintf("see /var/lib/%s/server.log and agent.log; `make demo-stop` starts over", userName)
 	return []step{
-		{"user " + userName + ", with rootless Podman of its own", "is /etc/subuid writable? `make demo-stop` removes a half-made user", d.makeUser},
+		{"user " + userName + ", with rootless Podman of its own", "is useradd there (package passwd), and /etc/subuid writable? `make demo-stop` removes a half-made user", d.makeUser},
 		{"image " + image + ", from this machine's busybox", "try it by hand: sudo -u " + userName + " podman images", d.makeImage},
 		{"server on https://" + d.address, logs + "; another port: DEMO_PORT=26443 make demo", d.startServer},
 		{"node " + nodeName + " joins with a one-time token", logs, d.join},
