@@ -92,10 +92,13 @@ func (d *desires) Replace(list []any, _ string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	present := make(map[string]bool, len(list))
-	for _, obj := range list {
-		if p, ok := obj.(*corev1.Pod); ok {
-			present[string(p.UID)] = true
-			d.take(p)
+	// Those with an address first: of one whose record was lost no new pod gets it.
+	for _, addressed := range []bool{true, false} {
+		for _, obj := range list {
+			if p, ok := obj.(*corev1.Pod); ok && (p.Status.PodIP != "") == addressed {
+				present[string(p.UID)] = true
+				d.take(p)
+			}
 		}
 	}
 	if d.known() {

@@ -186,3 +186,20 @@ func TestEndIsTheEnd(t *testing.T) {
 		t.Errorf("record %v, workers %v, removed %v", b.record.Pod("a"), b.hands.uids(), b.hands.removed)
 	}
 }
+
+// TestAnAddressStaysWithItsPod: where the record of a pod was lost, a new pod that
+// comes before it in the server's list does not get its address.
+func TestAnAddressStaysWithItsPod(t *testing.T) {
+	b := newBed(t)
+	fresh := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "fresh"}}
+	runs := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b", UID: "runs"}, Status: corev1.PodStatus{PodIP: "10.100.1.2"}}
+	if err := b.Replace([]any{fresh, runs}, "1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.hands.set["runs"].Address.String(); got != "10.100.1.2" {
+		t.Errorf("the running pod's address is %s", got)
+	}
+	if got := b.hands.set["fresh"].Address.String(); got == "10.100.1.2" {
+		t.Error("the new pod has the running pod's address")
+	}
+}

@@ -67,7 +67,7 @@ func (i *identity) read() (state.Identity, tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair(files.Certificate, files.Key)
 	if err != nil {
-		return files, pair, fmt.Errorf("cannot use the node's certificate: %w", err)
+		return files, pair, fmt.Errorf("cannot use the node's certificate and key, cert.pem and key.pem of %s (join again to make them anew; pods go on meanwhile): %w", i.dir, err)
 	}
 	return files, pair, nil
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"log"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,5 +111,19 @@ func TestJoinExplainsItself(t *testing.T) {
 	}
 	if err := newJoin().Args(nil, nil); settings.HintOf(err) == "" {
 		t.Errorf("without a token: %v, and no hint", err)
+	}
+}
+
+// TestLibrariesAreQuiet: net/http writes by package log what a pod sends unasked.
+func TestLibrariesAreQuiet(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	var info, debug bytes.Buffer
+	quietLibraries(slog.New(slog.NewTextHandler(&info, nil)))
+	log.Print("Unsolicited response received on idle HTTP channel")
+	quietLibraries(slog.New(slog.NewTextHandler(&debug, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	log.Print("Unsolicited response received on idle HTTP channel")
+	if info.Len() != 0 || debug.Len() == 0 {
+		t.Errorf("at level info: %q, at level debug: %q", &info, &debug)
 	}
 }

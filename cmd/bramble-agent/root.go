@@ -85,7 +85,7 @@ func run(ctx context.Context, cfg nodeagent.Config) error {
 	if err := os.Setenv("XDG_RUNTIME_DIR", cfg.RuntimeDir); err != nil {
 		return err
 	}
-	quietClientGo(cfg.Log)
+	quietLibraries(cfg.Log)
 	agent, err := nodeagent.New(cfg)
 	if errors.Is(err, state.ErrNotJoined) {
 		return settings.Hint(fmt.Errorf("%w (looked in %s)", err, cfg.StateDir),
@@ -119,9 +119,13 @@ func run(ctx context.Context, cfg nodeagent.Config) error {
 	return err
 }
 
-// quietClientGo has client-go's complaints of a server out of reach in our log,
-// where the tunnel has said it already, instead of on stderr.
-func quietClientGo(log *slog.Logger) {
+// quietLibraries has in our log, for those who look closely, what libraries would
+// write to stderr: client-go's complaints of a server out of reach, where the tunnel
+// has said it already, and net/http's of answers to probes that it did not expect,
+// which a pod could fill the disk with.
+func quietLibraries(log *slog.Logger) {
+	slog.SetLogLoggerLevel(slog.LevelDebug)
+	slog.SetDefault(log)
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
 		func(_ context.Context, err error, message string, _ ...any) { log.Debug(message, "err", err) },
 	}

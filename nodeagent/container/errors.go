@@ -33,6 +33,9 @@ var (
 	// ErrImageDamaged: the image is known, and a layer of it is missing or cannot
 	// be read. It has to be removed before a pull fetches that layer again.
 	ErrImageDamaged = errors.New("image is damaged")
+	// ErrNoRoom: the node's disk takes no more. What then looks like damage may be
+	// none, and what is removed cannot be fetched again.
+	ErrNoRoom = errors.New("the node's disk is full")
 	// ErrUnauthorized: the registry wants other credentials, or hides the image.
 	ErrUnauthorized = errors.New("not authorised to pull the image")
 	// ErrImageCorrupt: what the registry sent is not what its digest says.

@@ -36,6 +36,7 @@ type engine struct {
 	damaged   map[string]bool        // images of which a layer is lost
 	removed   []string               // images
 	offline   bool                   // the registry does not answer
+	full      bool                   // the disk
 	stubborn
 	nudge  func(uid string)
 	dir    string    // in memory, of the machine
@@ -287,6 +288,8 @@ func (e *engine) Pull(ctx context.Context, ref string, _ []container.Credential)
 		return container.Image{}, container.ErrRegistryUnavailable
 	case !e.images[ref]:
 		return container.Image{}, container.ErrImageNotFound
+	case e.full:
+		return container.Image{}, container.ErrNoRoom
 	case e.damaged[ref]:
 		return container.Image{}, fmt.Errorf("layer: %w", container.ErrImageDamaged)
 	}

@@ -30,6 +30,9 @@ func (w *worker) mendImage(ctx context.Context, d Desired, spec *corev1.Containe
 	if err == nil && found { // another pod's worker was first
 		return w.keepImage(spec, image)
 	}
+	if errors.Is(err, container.ErrNoRoom) {
+		return &Failure{Reason: "ImageInspectError", Event: "InspectFailed", Err: err}
+	}
 	w.event(d, spec.Name, corev1.EventTypeWarning, "InspectFailed", fmt.Sprintf("Failed to inspect image %q: %v; it is pulled anew", spec.Image, damage))
 	shown, _ := credentials(ctx, d.Pod, spec.Image, w.set.cfg.Source)
 	image, err = images.Pull(ctx, spec.Image, shown)
@@ -46,11 +49,12 @@ func (w *worker) mendImage(ctx context.Context, d Desired, spec *corev1.Containe
 }
 
 // isRegistrys reports whether a pull failed before it came to the node's own
-// storage, or was broken off.
+// storage, or was broken off; or for want of room, of which a removal would leave
+// the node without the image.
 func isRegistrys(err error) bool {
 	for _, cause := range []error{
 		container.ErrImageNotFound, container.ErrUnauthorized, container.ErrImageCorrupt, container.ErrRegistryUnavailable, container.ErrInvalidImageName,
-		container.ErrUnavailable, context.Canceled, context.DeadlineExceeded,
+		container.ErrNoRoom, container.ErrUnavailable, context.Canceled, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, cause) {
 			return true

@@ -68,12 +68,14 @@ func TestDamagedImageIsPulledAnew(t *testing.T) {
 		image   string
 		policy  corev1.PullPolicy
 		offline bool
+		full    bool // of the node's disk
 		removed bool
 		event   string
 	}{
 		"pulled":         {image: "busybox", policy: corev1.PullIfNotPresent, removed: true, event: `Successfully pulled image "busybox" in the place of a damaged one`},
 		"always":         {image: "busybox", policy: corev1.PullAlways, removed: true, event: `Successfully pulled image "busybox" in the place of a damaged one`},
 		"offline":        {image: "busybox", policy: corev1.PullIfNotPresent, offline: true, event: `Failed to pull image "busybox" in the place of a damaged one`},
+		"no room":        {image: "busybox", policy: corev1.PullIfNotPresent, full: true, event: `Failed to pull image "busybox" in the place of a damaged one`},
 		"never":          {image: "busybox", policy: corev1.PullNever, event: "podman image rm --force busybox && podman load --input FILE"},
 		"made on a node": {image: "localhost/a:1", policy: corev1.PullIfNotPresent, event: "podman image rm --force localhost/a:1 && podman load --input FILE"},
 	} {
@@ -81,6 +83,7 @@ func TestDamagedImageIsPulledAnew(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, n := newEngine(), newNode()
 				e.images[c.image], e.offline = true, c.offline
+				e.full = c.full
 				e.damaged = map[string]bool{c.image: true}
 				w, stop := agent(t, e, n)
 				defer stop()

@@ -32,10 +32,9 @@ func unhealthy(format string, args ...any) outcome {
 // check probes once, until ctx's deadline. An error says that the probe could
 // not be made.
 func (p *Probers) check(ctx context.Context, t container.Target, probe *corev1.Probe) (outcome, error) {
-	began := time.Now()
 	switch {
 	case probe.Exec != nil:
-		return p.command(ctx, t, probe.Exec.Command, began)
+		return p.command(ctx, t, probe.Exec.Command, limitOf(probe))
 	case probe.HTTPGet != nil:
 		return p.httpGet(ctx, t, probe.HTTPGet)
 	case probe.TCPSocket != nil:
@@ -49,16 +48,20 @@ func (p *Probers) check(ctx context.Context, t container.Target, probe *corev1.P
 		if probe.GRPC.Service != nil {
 			service = *probe.GRPC.Service
 		}
-		return p.grpc(ctx, hostOf(t, "", int(probe.GRPC.Port)), service, began)
+		return p.grpc(ctx, hostOf(t, "", int(probe.GRPC.Port)), service, limitOf(probe))
 	}
 	return outcome{}, errors.New("missing probe handler")
 }
 
-func (p *Probers) command(ctx context.Context, t container.Target, command []string, began time.Time) (outcome, error) {
+// limitOf is how long a probe may take. Events name it, and not the time that it
+// took: equal ones are counted, different ones are kept each.
+func limitOf(p *corev1.Probe) time.Duration { return max(time.Second, seconds(p.TimeoutSeconds)) }
+
+func (p *Probers) command(ctx context.Context, t container.Target, command []string, limit time.Duration) (outcome, error) {
 	output, code, err := p.cfg.Exec(ctx, t, command, maxOutput)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return unhealthy("command timed out: %q timed out after %s", strings.Join(command, " "), time.Since(began).Round(time.Millisecond)), nil
+		return unhealthy("command timed out: %q timed out after %s", strings.Join(command, " "), limit), nil
 	case err != nil:
 		return outcome{}, err
 	case code != 0:

@@ -27,7 +27,7 @@ var servingStatus = map[uint64]string{0: "UNKNOWN", serving: "SERVING", 2: "NOT_
 // grpc asks the health service (grpc.health.v1.Health/Check) for a service. The
 // one unary call is made over net/http's HTTP/2: gRPC's own library is much
 // code for one message of two fields.
-func (p *Probers) grpc(ctx context.Context, address, service string, began time.Time) (outcome, error) {
+func (p *Probers) grpc(ctx context.Context, address, service string, limit time.Duration) (outcome, error) {
 	transport := &http.Transport{DialContext: p.cfg.Dial, Protocols: protocols((*http.Protocols).SetUnencryptedHTTP2)}
 	defer transport.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/grpc.health.v1.Health/Check", bytes.NewReader(healthRequest(service)))
@@ -39,7 +39,7 @@ func (p *Probers) grpc(ctx context.Context, address, service string, began time.
 	if err != nil {
 		o, err := failure(err)
 		if err == nil && ctx.Err() != nil {
-			o = unhealthy("timeout: failed to connect service %q within %s: %v", address, time.Since(began).Round(time.Millisecond), ctx.Err())
+			o = unhealthy("timeout: failed to connect service %q within %s: %v", address, limit, ctx.Err())
 		} else if err == nil {
 			o = unhealthy("error: failed to connect service at %q: %s", address, o.words)
 		}

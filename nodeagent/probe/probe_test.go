@@ -170,7 +170,7 @@ func TestTCPAndExec(t *testing.T) {
 		"closed":    {handler: tcp(1), event: "main Unhealthy: Readiness probe failed: dial tcp 127.0.0.1:1: connect: connection refused"},
 		"command":   {handler: command, ready: true},
 		"bad code":  {node: &node{code: 1, output: "no good"}, handler: command, event: "main Unhealthy: Readiness probe failed: no good"},
-		"too long":  {node: &node{hang: true}, handler: command, event: `main Unhealthy: Readiness probe failed: command timed out: "check me" timed out after 1`},
+		"too long":  {node: &node{hang: true}, handler: command, event: `main Unhealthy: Readiness probe failed: command timed out: "check me" timed out after 1s`},
 		"not there": {node: &node{err: container.ErrNotFound}, handler: command, event: "main Unhealthy: Readiness probe errored: no such pod or container"},
 	} {
 		t.Run(name, func(t *testing.T) {

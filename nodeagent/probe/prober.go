@@ -116,7 +116,7 @@ func (p *prober) once(ctx context.Context) (over bool) {
 func (p *prober) attempt(ctx context.Context) (healthy bool, err error) {
 	var o outcome
 	for range attempts {
-		within, cancel := context.WithTimeout(ctx, max(time.Second, seconds(p.probe.TimeoutSeconds)))
+		within, cancel := context.WithTimeout(ctx, limitOf(p.probe))
 		o, err = p.set.check(within, p.watched.probed.Target, p.probe)
 		cancel()
 		if err == nil || ctx.Err() != nil {

@@ -21,7 +21,13 @@ const (
 	maxKnown  = 256
 	// forgetAfter is how long a repeated event counts up the same object.
 	forgetAfter = 10 * time.Minute
+	// maxVaried is how many events may differ in their messages alone; the others
+	// are one that counts (client-go's EventCorrelator has both numbers).
+	maxVaried = 10
 )
+
+// combined begins the message of an event that stands for several.
+const combined = "(combined from similar events): "
 
 // Component is who this node's events and managed fields are from.
 const Component = "bramble-agent"
@@ -32,8 +38,10 @@ type EventServer interface {
 	PatchEvent(ctx context.Context, namespace, name string, p client.Patch) (*corev1.Event, error)
 }
 
-// Events sends the events of the node's pods. Equal ones within ten
-// minutes are one object that counts. While the server is away the newest wait.
+// Events sends the events of the node's pods. Equal ones within ten minutes are one
+// object that counts, and so are those that differ in their messages alone, where
+// there are many: a pod whose answers are never the same must not push out what is
+// said of others. While the server is away the newest wait.
 type Events struct {
 	server EventServer
 	node   string
@@ -72,10 +80,14 @@ func (e *Events) record(ref corev1.ObjectReference, eventType, reason, message s
 	defer e.mu.Unlock()
 	now := metav1.NewTime(time.Now())
 	key := eventKey{string(ref.UID), ref.FieldPath, reason, message}
-	event := e.known[key]
-	if event != nil && now.Sub(event.LastTimestamp.Time) < forgetAfter {
+	event := e.recent(key, now)
+	if event == nil && e.varied(key, now) >= maxVaried {
+		key.message, message = "", combined+message
+		event = e.recent(key, now)
+	}
+	if event != nil {
 		event.Count++
-		event.LastTimestamp = now
+		event.LastTimestamp, event.Message = now, message
 	} else {
 		event = e.make(ref, eventType, reason, message, now)
 		e.forgetOldest()
@@ -86,6 +98,25 @@ func (e *Events) record(ref corev1.ObjectReference, eventType, reason, message s
 	case e.wake <- struct{}{}:
 	default:
 	}
+}
+
+// recent is the event that counts those of a key, or nil. Caller holds mu.
+func (e *Events) recent(key eventKey, now metav1.Time) *corev1.Event {
+	if event := e.known[key]; event != nil && now.Sub(event.LastTimestamp.Time) < forgetAfter {
+		return event
+	}
+	return nil
+}
+
+// varied counts the recent events that differ from key in their messages alone.
+// Caller holds mu.
+func (e *Events) varied(key eventKey, now metav1.Time) (n int) {
+	for k := range e.known {
+		if k.uid == key.uid && k.field == key.field && k.reason == key.reason && k.message != "" && e.recent(k, now) != nil {
+			n++
+		}
+	}
+	return n
 }
 
 func (e *Events) make(ref corev1.ObjectReference, eventType, reason, message string, now metav1.Time) *corev1.Event {
@@ -183,7 +214,7 @@ func (e *Events) putBack(event *corev1.Event) {
 
 func (e *Events) send(ctx context.Context, event corev1.Event) error {
 	if event.Count > 1 {
-		patch, err := client.MergePatch(map[string]any{"count": event.Count, "lastTimestamp": event.LastTimestamp})
+		patch, err := client.MergePatch(map[string]any{"count": event.Count, "lastTimestamp": event.LastTimestamp, "message": event.Message})
 		if err == nil {
 			_, err = e.server.PatchEvent(ctx, event.Namespace, event.Name, patch)
 		}

@@ -83,9 +83,12 @@ func (s *server) CreateEvent(_ context.Context, e *corev1.Event) (*corev1.Event,
 }
 
 func (s *server) PatchEvent(_ context.Context, _, _ string, p client.Patch) (*corev1.Event, error) {
-	var body struct{ Count int }
+	var body struct {
+		Count   int
+		Message string
+	}
 	_ = json.Unmarshal(p.Body, &body)
-	return nil, s.call("count %d", body.Count)
+	return nil, s.call("count %d %s", body.Count, body.Message)
 }
 
 func (s *server) GetLease(context.Context, string) (*coordinationv1.Lease, error) {
@@ -262,20 +265,48 @@ func TestEventsCount(t *testing.T) {
 		events.Pod(somePod(), "main", corev1.EventTypeWarning, "BackOff", "again")
 		synctest.Wait()
 		first := "event spec.containers{main} BackOff again"
-		if diff := cmp.Diff([]string{first, "count 2", first}, s.take()); diff != "" {
+		if diff := cmp.Diff([]string{first, "count 2 again", first}, s.take()); diff != "" {
 			t.Error(diff)
 		}
 		s.setAway(true)
 		for i := range 1000 {
-			events.Pod(somePod(), "", corev1.EventTypeNormal, "Pulled", fmt.Sprint(i))
+			events.Pod(somePod(), fmt.Sprint(i), corev1.EventTypeNormal, "Pulled", "")
 		}
 		time.Sleep(time.Minute)
 		s.setAway(false)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		calls := s.take()
-		if len(calls) != 256 || calls[len(calls)-1] != "event  Pulled 999" {
+		if len(calls) != 256 || calls[len(calls)-1] != "event spec.containers{999} Pulled " {
 			t.Errorf("%d events came after the server was away, the last %q", len(calls), calls[len(calls)-1:])
+		}
+	})
+}
+
+// TestVariedEventsAreOne: of events that differ in their messages alone, the first
+// ten are told each, and then one counts.
+func TestVariedEventsAreOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		events := report.NewEvents(s, "pi", quiet())
+		running(t, events.Run)
+		for i := range 20 {
+			events.Pod(somePod(), "main", corev1.EventTypeWarning, "Unhealthy", fmt.Sprint("garbage ", i))
+			synctest.Wait()
+		}
+		events.Pod(somePod(), "main", corev1.EventTypeWarning, "Unhealthy", "garbage 3")
+		synctest.Wait()
+		calls := s.take()
+		var want []string
+		for i := range 10 {
+			want = append(want, fmt.Sprint("event spec.containers{main} Unhealthy garbage ", i))
+		}
+		want = append(want, "event spec.containers{main} Unhealthy (combined from similar events): garbage 10")
+		for n := 2; n <= 10; n++ {
+			want = append(want, fmt.Sprintf("count %d (combined from similar events): garbage %d", n, 9+n))
+		}
+		if diff := cmp.Diff(append(want, "count 2 garbage 3"), calls); diff != "" {
+			t.Error(diff)
 		}
 	})
 }

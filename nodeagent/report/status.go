@@ -91,18 +91,18 @@ func isTrue(before []corev1.NodeCondition, t corev1.NodeConditionType) bool {
 // underPressure says which conditions of pressure hold: one that held before
 // ends by its second, more generous threshold.
 func underPressure(f Facts, before []corev1.NodeCondition) (memory, disk, pids bool) {
-	least, free, taken := int64(lowMemory), f.StorageBytes/10, f.ProcessesMax/10*9
+	least, free, inodes, taken := int64(lowMemory), f.StorageBytes/10, f.Inodes/20, f.ProcessesMax/10*9
 	if isTrue(before, corev1.NodeMemoryPressure) {
 		least = enoughMemory
 	}
 	if isTrue(before, corev1.NodeDiskPressure) {
-		free = f.StorageBytes / 100 * 12
+		free, inodes = f.StorageBytes/100*12, f.Inodes/100*6
 	}
 	if isTrue(before, corev1.NodePIDPressure) {
 		taken = f.ProcessesMax / 100 * 85
 	}
 	return f.MemoryBytes > 0 && f.MemoryAvailableBytes < least,
-		f.StorageBytes > 0 && f.StorageAvailableBytes < free,
+		f.StorageBytes > 0 && f.StorageAvailableBytes < free || f.Inodes > 0 && f.InodesFree < inodes,
 		f.ProcessesMax > 0 && f.Processes > taken
 }
 
@@ -119,7 +119,7 @@ func nodeConditions(f Facts, h Health, before []corev1.NodeCondition) []corev1.N
 			"KubeletHasInsufficientMemory", "less than 100 MiB of memory were available; it ends at 150 MiB",
 			"KubeletHasSufficientMemory", "the node has sufficient memory available"),
 		pressure(corev1.NodeDiskPressure, disk,
-			"KubeletHasDiskPressure", "less than a tenth of the storage was available; it ends at 12 %",
+			"KubeletHasDiskPressure", "less than a tenth of the storage was available, or a twentieth of its inodes; it ends at 12 % and 6 %",
 			"KubeletHasNoDiskPressure", "the node has no disk pressure"),
 		pressure(corev1.NodePIDPressure, pids,
 			"KubeletHasInsufficientPID", "more than nine tenths of the process ids were taken; it ends at 85 %",

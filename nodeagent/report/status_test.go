@@ -43,3 +43,30 @@ func TestPressureDoesNotFlap(t *testing.T) {
 		}
 	}
 }
+
+// TestDiskPressureByInodes: a disk that has room and no inode left takes no file.
+func TestDiskPressureByInodes(t *testing.T) {
+	var before []corev1.NodeCondition
+	for i, look := range []struct {
+		inodes, free int64
+		want         corev1.ConditionStatus
+	}{
+		{0, 0, corev1.ConditionFalse}, // btrfs and others have no table of them
+		{1000, 51, corev1.ConditionFalse},
+		{1000, 49, corev1.ConditionTrue},
+		{1000, 55, corev1.ConditionTrue},
+		{1000, 61, corev1.ConditionFalse},
+	} {
+		facts := report.Facts{StorageBytes: 1000, StorageAvailableBytes: 900, Inodes: look.inodes, InodesFree: look.free}
+		st := report.NodeStatus("pi", facts, report.Health{}, before, time.Unix(int64(i), 0))
+		before = st.Conditions
+		for _, c := range st.Conditions {
+			if c.Type == corev1.NodeDiskPressure && c.Status != look.want {
+				t.Errorf("%d of %d inodes free: %s, want %s", look.free, look.inodes, c.Status, look.want)
+			}
+		}
+	}
+	if facts := (report.System{Root: "/", Data: "/dev/shm"}).Read(); facts.Inodes == 0 || facts.InodesFree == 0 {
+		t.Errorf("a tmpfs has inodes: %+v", facts)
+	}
+}

@@ -26,6 +26,7 @@ type Facts struct {
 	MaxPods                             int   // a setting; 0: DefaultMaxPods
 	MemoryBytes, MemoryAvailableBytes   int64 // MemTotal and MemAvailable of /proc/meminfo
 	StorageBytes, StorageAvailableBytes int64 // for other users than root
+	Inodes, InodesFree                  int64 // of the same; zero where the file system makes them as it needs them
 	Processes, ProcessesMax             int64
 	Info                                corev1.NodeSystemInfo
 	Unenforced                          []string // resources whose limits the kernel cannot hold here
@@ -40,6 +41,7 @@ func (s System) Read() Facts {
 	if unix.Statfs(s.Data, &disk) == nil {
 		f.StorageBytes = int64(disk.Blocks) * int64(disk.Bsize)
 		f.StorageAvailableBytes = int64(disk.Bavail) * int64(disk.Bsize)
+		f.Inodes, f.InodesFree = int64(disk.Files), int64(disk.Ffree)
 	}
 	f.ProcessesMax, _ = strconv.ParseInt(s.line("proc/sys/kernel/pid_max"), 10, 64)
 	if fields := strings.Fields(s.line("proc/loadavg")); len(fields) > 3 { // "0.1 0.2 0.3 running/all last"

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"bramble.dev/bramble/nodeagent/container"
 )
 
@@ -46,6 +48,16 @@ func tellsOfDamage(message string) bool {
 		}
 	}
 	return false
+}
+
+// isFull says whether the file system of a path takes no more files worth the name.
+func isFull(path string) bool {
+	const least = 1 << 20
+	var fs unix.Statfs_t
+	if unix.Statfs(path, &fs) != nil {
+		return false
+	}
+	return fs.Blocks > 0 && int64(fs.Bavail)*int64(fs.Bsize) < least || fs.Files > 0 && fs.Ffree == 0
 }
 
 // isUnmountable says that a container's start failed because its files cannot

@@ -39,7 +39,7 @@ func (r *Runtime) Image(ctx context.Context, ref string) (container.Image, bool,
 
 // Pull fetches the image, also when it is here already, and returns it. It
 // blocks until all of it is here, its registry is silent for long, or ctx ends. The
-// errors say what can be done about them; they are ErrInvalidImageName, ErrImageNotFound, ErrUnauthorized, ErrImageCorrupt and
+// errors say what can be done about them; they are ErrInvalidImageName, ErrImageNotFound, ErrUnauthorized, ErrImageCorrupt, ErrNoRoom and
 // ErrRegistryUnavailable of package container.
 //
 // The credentials are tried in order, without them where there are none. They
@@ -53,6 +53,9 @@ func (r *Runtime) Pull(ctx context.Context, ref string, credentials []container.
 	defer r.calls.Add(-1)
 	id, err := r.pullWith(ctx, name, credentials)
 	if err != nil {
+		if isFull(r.config.StateDir) && !errors.Is(err, container.ErrUnavailable) { // whatever Podman says of it
+			err = fmt.Errorf("%w: %w", container.ErrNoRoom, err)
+		}
 		host, _, _ := strings.Cut(name, "/")
 		return container.Image{}, advised(fmt.Errorf("cannot pull image %q: %w", ref, err), host, len(credentials))
 	}
@@ -72,7 +75,11 @@ func (r *Runtime) image(ctx context.Context, name string) (container.Image, erro
 		GraphDriver  struct{ Data map[string]string }
 	}
 	err := r.call(ctx, request{method: http.MethodGet, endpoint: "/images/%s/json", path: []string{name}}, &data)
-	if err = damaged(err, data.GraphDriver.Data); err != nil {
+	err = damaged(err, data.GraphDriver.Data)
+	if errors.Is(err, container.ErrImageDamaged) && isFull(r.config.StateDir) { // Podman reads no image then
+		err = fmt.Errorf("%w, and podman cannot read its images: make room on it (%v)", container.ErrNoRoom, err)
+	}
+	if err != nil {
 		return container.Image{}, err
 	}
 	return container.Image{ID: data.ID, Digest: data.Digest, Architecture: data.Architecture, User: data.Config.User}, nil
@@ -204,6 +211,7 @@ var pullClasses = []struct {
 	err   error
 	words []string
 }{
+	{container.ErrNoRoom, []string{"no space left on device", "disk quota exceeded"}},
 	{container.ErrImageCorrupt, []string{"digest did not match", "does not match digest", "digest mismatch", "does not match the manifest"}},
 	{container.ErrUnauthorized, []string{"unauthorized", "authentication required", "denied", "invalid username/password", "status 403", "forbidden"}},
 	{container.ErrImageNotFound, []string{"manifest unknown", "name unknown", "not found", "no image found", "does not exist"}},

@@ -208,7 +208,9 @@ func (r *Runtime) list(ctx context.Context, uid string) (map[string]*container.P
 }
 
 // containers is Podman's list of one pod's containers, or by "" of all pods',
-// corrected where Podman has missed an end.
+// corrected where Podman has missed an end. What bears our labels and is in no pod
+// is a person's: an image that was made by podman commit has the labels of the
+// container that it was made from, and gives them to each that is run from it.
 func (r *Runtime) containers(ctx context.Context, uid string) ([]listed, error) {
 	label := LabelPodUID
 	if uid != "" {
@@ -220,6 +222,7 @@ func (r *Runtime) containers(ctx context.Context, uid string) ([]listed, error) 
 	if err := r.call(ctx, q, &all); err != nil {
 		return nil, err
 	}
+	all = slices.DeleteFunc(all, listed.isPersons)
 	again := false
 	for _, c := range all {
 		settled, err := r.settle(ctx, c)
@@ -233,6 +236,7 @@ func (r *Runtime) containers(ctx context.Context, uid string) ([]listed, error) 
 		if err := r.call(ctx, q, &all); err != nil {
 			return nil, err
 		}
+		all = slices.DeleteFunc(all, listed.isPersons)
 	}
 	r.noteRunning(uid, all)
 	return all, nil

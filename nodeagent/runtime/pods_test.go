@@ -134,3 +134,32 @@ func TestStartErrorsAreClassified(t *testing.T) {
 		t.Errorf("create in a missing pod: %v", err)
 	}
 }
+
+// TestAPersonsContainerIsNoPods: an image that was made by podman commit has the
+// labels of the container that it was made from. What is run from it by hand is no
+// container of that pod, nor of a pod that nobody wants.
+func TestAPersonsContainerIsNoPods(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	id := n.run(t, shell(n.makePod(t, "u1"), "sleep 1000000"))
+	for _, args := range [][]string{
+		{"commit", "--quiet", id, "localhost/mine:1"},
+		{"run", "--detach", "--name", "mine", "--network", "none", "localhost/mine:1", "sleep", "1000000"},
+	} {
+		if out, err := n.Podman(t.Context(), args...); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if c := n.only(t, "u1"); c.ID != id {
+		t.Errorf("the pod's container is %s, want %s", c.ID, id)
+	}
+	if err := n.Remove(t.Context(), "u1"); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := n.List(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("pods: %+v, %v", all, err)
+	}
+	if out, err := n.Podman(t.Context(), "ps", "--format", "{{.Names}}"); err != nil || out != "mine\n" {
+		t.Errorf("running: %q, %v", out, err)
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"bramble.dev/bramble/nodeagent/container"
 )
 
@@ -22,16 +24,29 @@ const unseenExit = "137"
 // that right. conmon tells Podman of an end; when conmon was killed itself (the
 // kernel does so where memory is short), Podman waits for ever. The file that
 // conmon would have left is written in its place.
+//
+// A container that goes on without its conmon is ended first: its output is lost,
+// nobody can reach it by exec or a probe, and its exit code will not be known.
+// Kubernetes' runtimes end it too. An infra container has nothing of that to lose.
 func (r *Runtime) settle(ctx context.Context, c listed) (bool, error) {
-	if phase(c.State) != container.Running || alive(c.Pid) {
+	if phase(c.State) != container.Running || alive(c.Pid) && (c.IsInfra || watched(c.Pid)) {
 		return false, nil
 	}
 	data, err := r.inspect(ctx, c.ID)
 	if notFound(err) {
 		return false, nil
 	}
-	if err != nil || phase(data.State.Status) != container.Running || alive(data.State.Pid) || alive(data.State.ConmonPid) {
+	if err != nil || phase(data.State.Status) != container.Running || alive(data.State.ConmonPid) {
 		return false, err
+	}
+	if alive(data.State.Pid) {
+		if data.State.Pid != c.Pid || data.State.ConmonPid <= 0 {
+			return false, nil
+		}
+		r.config.Log.Warn("a container's conmon was killed, and the container is ended", "pod", c.Labels[LabelPodName], "container", c.Labels[LabelContainer])
+		if err := kill(ctx, c.Pid); err != nil {
+			return false, fmt.Errorf("cannot end container %s, whose conmon was killed: %w", c.ID, err)
+		}
 	}
 	err = leaveExit(filepath.Join(r.config.RuntimeDir, "libpod", "tmp", "exits"), c.ID)
 	if errors.Is(err, fs.ErrExist) {
@@ -42,6 +57,35 @@ func (r *Runtime) settle(ctx context.Context, c listed) (bool, error) {
 	}
 	r.config.Log.Warn("a container's conmon was killed, and the container has ended unseen", "pod", c.Labels[LabelPodName], "container", c.Labels[LabelContainer])
 	return true, nil
+}
+
+// watched says whether a container's first process is a conmon's child, as it is
+// until conmon ends. One that is gone is nobody's.
+func watched(pid int) bool { return program(parentOf(pid)) == "conmon" }
+
+// kill ends a process that is no child of ours, and returns when it is gone.
+func kill(ctx context.Context, pid int) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	for ctx.Err() == nil {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
+		if n > 0 {
+			return nil
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // leaveExit writes a container's exit file as conmon does: whole or not at all.
@@ -60,8 +104,9 @@ func leaveExit(dir, id string) error {
 
 // running is the process of a container that Podman has as running.
 type running struct {
-	pid int
-	uid string // of its pod
+	pid   int
+	uid   string // of its pod
+	infra bool
 }
 
 // noteRunning remembers what Podman's list has as running: of one pod, or by ""
@@ -76,14 +121,14 @@ func (r *Runtime) noteRunning(uid string, all []listed) {
 	}
 	for _, c := range all {
 		if phase(c.State) == container.Running && c.Pid > 0 {
-			r.running[c.ID] = running{c.Pid, c.Labels[LabelPodUID]}
+			r.running[c.ID] = running{c.Pid, c.Labels[LabelPodUID], c.IsInfra}
 		}
 	}
 }
 
 // checkProcesses passes on, until ctx ends, an event for each container whose
-// process is not there any more though nobody has said so. It asks the kernel
-// alone.
+// process, or that one's conmon, is not there any more though nobody has said so.
+// It asks the kernel alone.
 func (r *Runtime) checkProcesses(ctx context.Context, events chan<- container.Event) {
 	ticker := time.NewTicker(checkRunning)
 	defer ticker.Stop()
@@ -106,7 +151,7 @@ func (r *Runtime) vanished() map[string]running {
 	defer r.mu.Unlock()
 	gone := map[string]running{}
 	for id, p := range r.running {
-		if !alive(p.pid) {
+		if !alive(p.pid) || !p.infra && !watched(p.pid) {
 			gone[id] = p
 		}
 	}

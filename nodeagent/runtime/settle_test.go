@@ -75,3 +75,42 @@ func awaitPod(t *testing.T, events <-chan container.Event, uid string) {
 		}
 	}
 }
+
+// TestConmonKilledAlone: a container that goes on without its conmon has no output,
+// and no command reaches it; it is ended, so that it can begin anew.
+func TestConmonKilledAlone(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	id := n.run(t, shell(n.makePod(t, "u1"), "sleep 1000000"))
+	if n.only(t, "u1").Phase != container.Running { // also notes its process
+		t.Fatal("it does not run")
+	}
+	events, err := n.Events(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-events // connected
+	for _, name := range []string{id, "k8s_POD_u1"} {
+		out, err := n.Podman(t.Context(), "inspect", "--format", "{{.State.ConmonPid}}", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var conmon int
+		if _, err := fmt.Sscan(out, &conmon); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(conmon, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitPod(t, events, "u1")
+	if c := n.awaitExit(t, "u1"); c.ExitCode != 137 || c.FinishedAt.IsZero() {
+		t.Errorf("state: %+v", c)
+	}
+	if p, err := n.Get(t.Context(), "u1"); err != nil || !p.Running {
+		t.Errorf("the infra container, which needs no conmon: %+v, %v", p, err)
+	}
+	if err := n.Remove(t.Context(), "u1"); err != nil {
+		t.Error(err)
+	}
+}

@@ -25,6 +25,9 @@ type listed struct {
 	Pid              int
 }
 
+// isPersons says that nobody but a person has made the container: ours are in pods.
+func (c listed) isPersons() bool { return c.Pod == "" }
+
 // exit is what the list does not say of a container that has ended. It is kept:
 // an inspect costs as much as a list.
 type exit struct {
