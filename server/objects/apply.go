@@ -2,6 +2,7 @@ package objects
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -74,7 +75,11 @@ func (r *Registry) applyNew(ctx context.Context, k *Kind, namespace string, want
 // readApply decodes the patch and holds it to its address.
 func (r *Registry) readApply(k *Kind, namespace, name string, patch []byte) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(patch, &u.Object); err != nil {
+	unmarshal := json.Unmarshal // of most clients' patches: it costs a tenth
+	if !json.Valid(patch) {
+		unmarshal = func(data []byte, into any) error { return yaml.Unmarshal(data, into) }
+	}
+	if err := unmarshal(patch, &u.Object); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
 	}
 	if got := u.GroupVersionKind(); got != k.GroupVersionKind {

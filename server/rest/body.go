@@ -55,7 +55,14 @@ func decode(data []byte, media string, obj any, want schema.GroupVersionKind) (f
 		mediaJSON, mediaYAML, mediaProtobuf))
 }
 
+// decodeYAML takes what is JSON, as kubectl's applies are, for JSON: that is cheap.
 func decodeYAML(data []byte, obj any, want schema.GroupVersionKind) ([]error, error) {
+	if json.Valid(data) {
+		return decodeJSON(data, obj, want)
+	}
+	if err := checkYAML(data); err != nil {
+		return nil, err
+	}
 	converted, err := yaml.YAMLToJSON(data)
 	if err != nil {
 		return nil, badRequest("error decoding request body: %v", err)

@@ -19,6 +19,7 @@ const (
 	maxDepth    = 128
 	maxItems    = 4096        // of one list
 	maxFields   = 16 << 10    // of one object
+	maxYAML     = 128 << 10   // signs of YAML that may each begin a value
 	bodyTimeout = time.Minute // for all of a body to come
 	answerPiece = 256 << 10   // of an answer, to be taken within writeTimeout
 )
@@ -67,6 +68,22 @@ func checkShape(data []byte) error {
 				return tooMuch("an object in the body has more than %d fields", maxFields)
 			}
 		}
+	}
+	return nil
+}
+
+// checkYAML fails with a 413 where a YAML body could have too many values: its
+// parser takes microseconds and a hundred bytes for each, before their shape is known.
+func checkYAML(data []byte) error {
+	signs := 0
+	for _, c := range data {
+		switch c {
+		case ',', '[', '{', ':', '-', '?':
+			signs++
+		}
+	}
+	if signs > maxYAML {
+		return tooMuch("the body, as YAML, has more than %d of the signs , [ { : - ? that may begin a value: send it as JSON, or in parts", maxYAML)
 	}
 	return nil
 }

@@ -43,6 +43,22 @@ func TestBodiesOfBadShape(t *testing.T) {
 	// What only looks like it is none.
 	fine := `{"metadata":{"name":"b"},"data":{"a":"` + strings.Repeat(`[{,\"`, 50000) + `"}}`
 	f.must(http.StatusCreated, "POST", collection, fine)
+	f.must(http.StatusCreated, "POST", collection, strings.Replace(fine, `"b"`, `"c"`, 1), "Content-Type", "application/yaml")
+}
+
+// What YAML costs is known before it is parsed: two megabytes of it take seconds.
+func TestYAMLIsBoundedBeforeItIsParsed(t *testing.T) {
+	t.Parallel()
+	f := serve(t, nil)
+	for _, test := range [][3]string{
+		{"POST", "/api/v1/namespaces/default/configmaps", "application/yaml"},
+		{"PATCH", "/api/v1/namespaces/default/configmaps/a?fieldManager=t", "application/apply-patch+yaml"},
+	} {
+		a := f.do(test[0], test[1], "a: ["+strings.Repeat("a,", 1<<20)+"]", "Content-Type", test[2])
+		if a.code != http.StatusRequestEntityTooLarge || !strings.Contains(a.body, "send it as JSON") {
+			t.Errorf("%s: %d %.200s", test[2], a.code, a.body)
+		}
+	}
 }
 
 // deadlines is a connection that notes the deadlines it is given.
