@@ -239,3 +239,49 @@ func TestEachPodHasAServiceAccount(t *testing.T) {
 		t.Errorf("a token outlives its account: %v", err)
 	}
 }
+
+// A role for one object by its name lets its user list and watch that object.
+func TestNamedObjectIsListedAndWatched(t *testing.T) {
+	t.Parallel()
+	r := start(t, t.TempDir(), nil)
+	admin, bob := r.admin(t), r.as(t, "bob")
+	_, err := admin.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: "one"},
+		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"a"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = admin.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "one"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "one"}, Subjects: []rbacv1.Subject{{Kind: "User", Name: "bob"}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := admin.CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for selector, may := range map[string]bool{
+		"metadata.name=a": true, "metadata.name==a,metadata.namespace=default": true,
+		"": false, "metadata.name=b": false, "metadata.name!=a": false,
+	} {
+		opts := metav1.ListOptions{FieldSelector: selector}
+		found, err := bob.CoreV1().Secrets("default").List(t.Context(), opts)
+		if may && (err != nil || len(found.Items) != 1 || found.Items[0].Name != "a") || !may && !apierrors.IsForbidden(err) {
+			t.Errorf("list by %q: %v, %v", selector, found, err)
+		}
+		w, err := bob.CoreV1().Secrets("default").Watch(t.Context(), opts)
+		if (err == nil) != may {
+			t.Errorf("watch by %q: %v", selector, err)
+		}
+		if err == nil {
+			w.Stop()
+		}
+	}
+	if err := bob.CoreV1().Secrets("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=a"}); !apierrors.IsForbidden(err) {
+		t.Errorf("a collection is deleted by a name: %v", err)
+	}
+}

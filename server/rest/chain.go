@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"bramble.dev/bramble/server/api"
@@ -182,6 +184,9 @@ func (s *server) mayDo(r *http.Request, in info) error {
 		a.Group, a.Version, a.Namespace = in.Group, in.Version, in.Namespace
 		a.Resource, a.Subresource, a.Name = in.Resource, in.Subresource, in.Name
 		a.Fields = r.URL.Query().Get("fieldSelector")
+		if a.Name == "" && (a.Verb == "list" || a.Verb == "watch") {
+			a.Name = selectedName(a.Fields)
+		}
 	} else {
 		a.Path = in.Path
 	}
@@ -193,6 +198,20 @@ func (s *server) mayDo(r *http.Request, in info) error {
 		return nil
 	}
 	return forbidden(user, in, reason)
+}
+
+// selectedName is the one object that a field selector leaves of a list or watch,
+// "" for none: a role's resourceNames hold for that, as in Kubernetes.
+func selectedName(selector string) string {
+	s, err := fields.ParseSelector(selector)
+	if err != nil {
+		return "" // the handler says so
+	}
+	name, _ := s.RequiresExactMatch("metadata.name")
+	if len(path.IsValidPathSegmentName(name)) > 0 {
+		return ""
+	}
+	return name
 }
 
 // forbidden says what was not allowed in Kubernetes' words.
