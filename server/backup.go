@@ -96,9 +96,9 @@ func (b backups) copyDatabase(ctx context.Context) (string, error) {
 // backupDirs is the pattern of the directories that copies lie in.
 const backupDirs = ".backup-*"
 
-// removeBackupDirs removes what a server left that was killed.
-func removeBackupDirs(dir string) error {
-	left, err := filepath.Glob(filepath.Join(dir, backupDirs))
+// removeDirs removes what a server or a restore left that was killed.
+func removeDirs(dir, pattern string) error {
+	left, err := filepath.Glob(filepath.Join(dir, pattern))
 	for _, path := range left {
 		err = errors.Join(err, os.RemoveAll(path))
 	}

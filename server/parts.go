@@ -60,12 +60,16 @@ func open(ctx context.Context, cfg Config, address string, log *slog.Logger) (_ 
 	if err := refuseEmptied(cfg.DataDir); err != nil {
 		return nil, err
 	}
+	if err := refuseHalfRestored(cfg.DataDir); err != nil {
+		return nil, err
+	}
 	if p.store, err = store.Open(ctx, store.Config{Dir: cfg.DataDir, Log: log}); err != nil {
 		return nil, err
 	}
 	warnUnconfirmed(p.store, log)
 	steps := []func() error{
-		func() error { return removeBackupDirs(cfg.DataDir) },
+		func() error { return removeDirs(cfg.DataDir, backupDirs) },
+		func() error { return removeDirs(cfg.DataDir, restoreDirs) },
 		func() error { return p.openAuthority(address) },
 		p.openIdentities,
 		p.openRegistry,

@@ -11,8 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"bramble.dev/bramble/server/api"
+	"bramble.dev/bramble/server/auth"
 	"bramble.dev/bramble/server/objects"
 	"bramble.dev/bramble/server/store"
 )
@@ -49,7 +51,10 @@ func restoreInto(ctx context.Context, dataDir string, backup io.Reader, replace 
 		return info, err
 	}
 	defer unlock()
-	fresh, err := os.MkdirTemp(dataDir, ".restore-*")
+	if err := removeDirs(dataDir, restoreDirs); err != nil {
+		return info, err
+	}
+	fresh, err := os.MkdirTemp(dataDir, restoreDirs)
 	if err != nil {
 		return info, err
 	}
@@ -60,7 +65,37 @@ func restoreInto(ctx context.Context, dataDir string, backup io.Reader, replace 
 	if _, err := store.Restore(ctx, fresh, objects.Restamp); err != nil {
 		return info, err
 	}
+	if err := checkKeys(filepath.Join(fresh, pkiDir)); err != nil {
+		return info, fmt.Errorf("cannot use the backup, take another: %w", err)
+	}
 	return info, putInPlace(fresh, dataDir, there)
+}
+
+// checkKeys fails when a server could not start with the keys of a backup.
+func checkKeys(dir string) error {
+	if _, err := auth.OpenAuthority(dir, time.Time{}); err != nil {
+		return err
+	}
+	_, err := auth.OpenTokenKey(dir) // an early backup has none: it is made
+	return err
+}
+
+// restoreDirs is the pattern of the directories that backups are unpacked into.
+const restoreDirs = ".restore-*"
+
+// refuseHalfRestored fails when a restore was broken off, by a kill or for want of
+// power, and left a data directory without a database: a server that began an
+// empty cluster there would hide both the old one and the restored.
+func refuseHalfRestored(dir string) error {
+	left, err := filepath.Glob(filepath.Join(dir, restoreDirs))
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(dir, store.FileName)); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("cannot use %s: a restore into it is under way or was broken off, and there is no database: run bramble-server restore --replace again; "+
+		"to go back to the cluster that was there instead, move what is in %s back into it and remove %s", dir, filepath.Join(dir, asideDirs), left[0])
 }
 
 // putInPlace moves a restored cluster into the data directory, and what is there
@@ -95,13 +130,16 @@ func present(dataDir string) (names []string, err error) {
 	return names, nil
 }
 
+// asideDirs is the pattern of the directories that replaced clusters are kept in.
+const asideDirs = "replaced-*"
+
 // aside moves files into a new directory beside them, so that nothing is lost. It
 // returns the directory, also with an error; "" for no files.
 func aside(dataDir string, names []string) (string, error) {
 	if len(names) == 0 {
 		return "", nil
 	}
-	dir, err := os.MkdirTemp(dataDir, "replaced-*")
+	dir, err := os.MkdirTemp(dataDir, asideDirs)
 	if err != nil {
 		return "", err
 	}

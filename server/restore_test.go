@@ -4,14 +4,20 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
+
 	"bramble.dev/bramble/server"
+	"bramble.dev/bramble/server/api"
 )
 
 // archive makes a tar.gz of name, content, name, content...
@@ -107,6 +113,91 @@ func TestRestoreThatFailsAtItsEnd(t *testing.T) {
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) != len(there) {
 			t.Errorf("with %v: there is %v, %v", there, entries, err)
 		}
+	}
+}
+
+// A restore that was killed leaves no server that begins an empty cluster in its
+// place, and nothing of itself once it is done again.
+func TestRestoreThatWasKilled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	left := filepath.Join(dir, ".restore-1")
+	// It had set the old cluster aside and placed the authority.
+	if err := errors.Join(os.MkdirAll(left, 0o700), os.MkdirAll(filepath.Join(dir, "pki"), 0o700), os.WriteFile(filepath.Join(left, "bramble.db"), []byte("x"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	cfg := server.DefaultConfig()
+	cfg.DataDir, cfg.Listen = dir, "127.0.0.1:0"
+	s, err := server.New(cfg, nil, quiet())
+	if err == nil {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-s.Ready(); cancel() }()
+		err = s.Run(ctx)
+		cancel()
+	}
+	if err == nil || !strings.Contains(err.Error(), "bramble-server restore --replace") {
+		t.Errorf("a server starts in what a restore left: %v", err)
+	}
+	if _, err := server.Restore(t.Context(), dir, strings.NewReader("no backup"), true); err == nil {
+		t.Error("something was restored")
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what was left of the first is still there: %v", err)
+	}
+}
+
+// A backup whose keys a server cannot use replaces nothing.
+func TestRestoreOfDamagedKeys(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := start(t, dir, nil)
+	client, err := rest.HTTPClientFor(r.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Get(r.config.Host + api.BackupPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	zip, err := gzip.NewReader(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole []string
+	for from := tar.NewReader(zip); ; {
+		header, err := from.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole = append(whole, header.Name, string(content))
+	}
+	client.CloseIdleConnections()
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(whole); i += 2 {
+		if !strings.HasPrefix(whole[i], "pki/") {
+			continue
+		}
+		damaged := slices.Clone(whole)
+		damaged[i+1] = "-----"
+		if _, err := server.Restore(t.Context(), dir, bytes.NewReader(archive(t, damaged...)), true); err == nil {
+			t.Errorf("%s is damaged, and the backup was restored", whole[i])
+		}
+		if replaced, _ := filepath.Glob(filepath.Join(dir, "replaced-*")); len(replaced) > 0 {
+			t.Fatalf("%s is damaged, and the cluster was set aside", whole[i])
+		}
+	}
+	if _, err := server.Restore(t.Context(), dir, bytes.NewReader(archive(t, whole...)), true); err != nil {
+		t.Errorf("the whole backup: %v", err)
 	}
 }
 
