@@ -40,6 +40,7 @@ type Node struct {
 	sent  []byte      // what the server has; nil: not known
 	// conditions are the last written.
 	conditions []corev1.NodeCondition
+	twin       twin
 }
 
 // NewNode returns a reporter of the node; nothing is sent before Run.
@@ -98,7 +99,9 @@ func (n *Node) report(ctx context.Context) error {
 			return err
 		}
 	}
-	st := NodeStatus(n.Name, n.System.Read(), n.Health(), n.conditions, time.Now())
+	health := n.Health()
+	health.IdentityShared = n.twin.complaint()
+	st := NodeStatus(n.Name, n.System.Read(), health, n.conditions, time.Now())
 	data, err := json.Marshal(stable(st))
 	if err != nil {
 		return fmt.Errorf("cannot encode the node's status: %w", err)
@@ -114,6 +117,10 @@ func (n *Node) report(ctx context.Context) error {
 		return err
 	}
 	n.sent, n.conditions = data, st.Conditions
+	n.twin.own = st.NodeInfo.BootID
+	if n.twin.suspected() {
+		n.sent = nil // look each time
+	}
 	return nil
 }
 
@@ -134,6 +141,9 @@ func (n *Node) register(ctx context.Context) error {
 		return err
 	}
 	n.conditions = node.Status.Conditions
+	if n.twin.note(node.Status.NodeInfo.BootID) {
+		n.Log.Error("another board shares this node's identity", "hint", n.twin.complaint())
+	}
 	for key, value := range labels {
 		if node.Labels[key] == value {
 			continue

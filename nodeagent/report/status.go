@@ -20,6 +20,10 @@ const ResourceLimitsUnenforced corev1.NodeConditionType = "ResourceLimitsUnenfor
 // because the server's database is not the one that the node knows.
 const UnknownDatabase corev1.NodeConditionType = "UnknownDatabase"
 
+// IdentityShared is True on a node as which another board reports too, one with a
+// copy of this one's card.
+const IdentityShared corev1.NodeConditionType = "IdentityShared"
+
 // What a node keeps for itself, and where it counts as under pressure: the
 // kubelet's default eviction thresholds. Pressure is over when there is clearly
 // more again: at one threshold for both, each look could write another status.
@@ -38,11 +42,13 @@ type Health struct {
 	NetworkError string // of the network process
 	// UnknownDatabase is why nothing is deleted by the server's word.
 	UnknownDatabase string
-	Address         string // the node's own address, as the server's network sees it
-	Runtime         string // "podman://4.3.1"
-	Version         string // of Bramble
-	KubeVersion     string // "v1.37.2-bramble.0.1.0"
-	Images          []corev1.ContainerImage
+	// IdentityShared is what to do about another board that reports as this node.
+	IdentityShared string
+	Address        string // the node's own address, as the server's network sees it
+	Runtime        string // "podman://4.3.1"
+	Version        string // of Bramble
+	KubeVersion    string // "v1.37.2-bramble.0.1.0"
+	Images         []corev1.ContainerImage
 }
 
 // NodeStatus composes the node's status. Transition times are kept from before
@@ -131,6 +137,9 @@ func nodeConditions(f Facts, h Health, before []corev1.NodeCondition) []corev1.N
 		pressure(UnknownDatabase, h.UnknownDatabase != "",
 			"EpochUnknown", h.UnknownDatabase,
 			"EpochKnown", "the server's database is the one that this node joined, or takes its place"),
+		pressure(IdentityShared, h.IdentityShared != "",
+			"AnotherBoardReports", h.IdentityShared,
+			"OneBoardReports", "no other board was seen to report as this node"),
 	}
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "the agent is ready to run pods"}
 	switch {
