@@ -41,17 +41,40 @@ func Open(dir string, log *slog.Logger) (*Record, error) {
 		return nil, fmt.Errorf("cannot make the state directory: %w", err)
 	}
 	r := &Record{dir: dir, log: log, pods: map[string]*Pod{}, unwritten: map[string]bool{}}
-	err := readJSON(filepath.Join(dir, "node.json"), &r.facts)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, ErrNotJoined
-	case err != nil:
-		return nil, fmt.Errorf("cannot read the node's facts (join again to make them anew): %w", err)
+	if err := r.readFacts(); err != nil {
+		return nil, err
 	}
 	if err := r.readPods(); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// The files of the node's facts. Without them no pod can be run, so that there is a
+// second one, for a card that loses a sector.
+const (
+	factsFile = "node.json"
+	factsCopy = "node.json.copy"
+)
+
+func (r *Record) readFacts() error {
+	path := filepath.Join(r.dir, factsFile)
+	err := readJSON(path, &r.facts)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrNotJoined
+	}
+	r.facts = Facts{}
+	if readJSON(filepath.Join(r.dir, factsCopy), &r.facts) != nil {
+		return fmt.Errorf("cannot read the node's facts, %s (join again to make them anew): %w", path, err)
+	}
+	r.log.Error("the node's facts cannot be read, and their copy is used: is the card failing?", "file", path, "err", err)
+	if _, err := setAside(path); err != nil {
+		return fmt.Errorf("cannot set the node's damaged facts aside: %w", err)
+	}
+	return writeFacts(r.dir, r.facts)
 }
 
 func (r *Record) readPods() error {
@@ -114,7 +137,11 @@ func writeFacts(dir string, facts Facts) error {
 	if err != nil {
 		return fmt.Errorf("cannot encode the node's facts: %w", err)
 	}
-	return writeFile(filepath.Join(dir, "node.json"), append(data, '\n'))
+	data = append(data, '\n')
+	if err := writeFile(filepath.Join(dir, factsCopy), data); err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(dir, factsFile), data)
 }
 
 // Pods returns all pods of the record, sorted by uid. They must not be changed.

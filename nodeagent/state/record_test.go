@@ -160,6 +160,40 @@ func TestCorruptFileIsSetAside(t *testing.T) {
 
 // TestUnreadableFileIsSetAside: a file that is there and cannot be read, as in a
 // bad sector, keeps no other pod down.
+// A card that loses the sector of the node's facts does not lose the node.
+func TestDamagedFactsAreTakenFromTheirCopy(t *testing.T) {
+	for _, left := range []string{"", "{\"nodeName\"", "\x00\x00"} {
+		dir := joined(t, "10.100.3.0/24")
+		renewed := facts("10.100.3.0/24")
+		renewed.TrustedTime = "2026-01-01T00:00:00Z"
+		if err := open(t, dir).SetFacts(renewed); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "node.json")
+		if err := os.WriteFile(path, []byte(left), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(renewed, open(t, dir).Facts()); diff != "" {
+			t.Error(diff)
+		}
+		if aside, err := os.ReadFile(path + ".corrupt"); string(aside) != left || err != nil {
+			t.Errorf("set aside: %q, %v", aside, err)
+		}
+		if err := os.WriteFile(path+".copy", nil, 0o600); err != nil { // now that, and the first is whole again
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(renewed, open(t, dir).Facts()); diff != "" {
+			t.Error(diff)
+		}
+		if err := os.WriteFile(path, []byte(left), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := state.Open(dir, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "join again") {
+			t.Errorf("both are damaged: %v", err)
+		}
+	}
+}
+
 func TestUnreadableFileIsSetAside(t *testing.T) {
 	dir := joined(t, "10.100.3.0/24")
 	if _, err := open(t, dir).Keep(newPod("b")); err != nil {
