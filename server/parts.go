@@ -216,7 +216,8 @@ func (p *parts) openAPI() (err error) {
 			{Path: api.RenewPath, Public: true, Handler: http.HandlerFunc(enrolment.Renew)},
 			{Path: api.HeartbeatsPath, Public: true, Handler: p.heartbeats()}, // it looks itself who asks
 			{Path: api.TokensPath, Handler: http.HandlerFunc(enrolment.CreateToken)},
-			{Path: api.BackupPath, Handler: backups{p.store, p.cfg.DataDir, time.Now, p.log, make(chan struct{}, 1), backupPatience}},
+			// It holds the authority's key: who may read everything may not have it.
+			{Path: api.BackupPath, Verb: "create", Handler: backups{p.store, p.cfg.DataDir, time.Now, p.log, make(chan struct{}, 1), backupPatience}},
 			{Path: api.RestorePath, Handler: restores{p.store, p.log}},
 			{Path: api.UsersPath, Handler: enrolment.CreateUser(p.authorizer)},
 			{Path: api.RevokePath, Handler: http.HandlerFunc(enrolment.Revoke)},

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"bramble.dev/bramble/server/api"
 )
 
 // as returns a client with an administrator's certificate that acts as another.
@@ -237,6 +239,36 @@ func TestEachPodHasAServiceAccount(t *testing.T) {
 	}
 	if _, err := who(whole.Status.Token); !apierrors.IsUnauthorized(err) {
 		t.Errorf("a token outlives its account: %v", err)
+	}
+}
+
+// A backup holds the authority's key, which is not for who may read all the rest.
+func TestReadersGetNoBackup(t *testing.T) {
+	t.Parallel()
+	r := start(t, t.TempDir(), nil)
+	admin := r.admin(t)
+	get := func(user string) error {
+		return r.as(t, user).RESTClient().Get().AbsPath(api.BackupPath).Do(t.Context()).Error()
+	}
+	for user, verbs := range map[string][]string{"reader": {"get", "list", "watch"}, "keeper": {"create"}} {
+		_, err := admin.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{{Verbs: verbs, APIGroups: []string{"*"}, Resources: []string{"*"}}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: user}, Subjects: []rbacv1.Subject{{Kind: "User", Name: user}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := get("reader"); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `cannot create resource "backup"`) {
+		t.Errorf("a reader: %v", err)
+	}
+	if err := get("keeper"); err != nil {
+		t.Errorf("who may make backups: %v", err)
 	}
 }
 

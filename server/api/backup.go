@@ -1,7 +1,8 @@
 package api
 
-// BackupPath answers a GET by an administrator with a backup: a tar.gz of
-// BackupInfo as backup.json, the database and the authority's files.
+// BackupPath answers a GET by who may create backup.edge.bramble.dev with a backup: a
+// tar.gz of BackupInfo as backup.json, the database and the authority's files. Who has
+// it is an administrator.
 //
 // RestorePath answers a GET with RestoreStatus; a POST confirms the restore and
 // is answered with the same. Errors come as a metav1.Status.

@@ -174,7 +174,13 @@ func (s *server) authorize(next http.Handler) http.Handler {
 	})
 }
 
-func (s *server) allowed(r *http.Request) error { return s.mayDo(r, infoFrom(r.Context())) }
+func (s *server) allowed(r *http.Request) error {
+	in := infoFrom(r.Context())
+	if route := s.routes[r.URL.Path]; route.Verb != "" {
+		in.Verb = route.Verb
+	}
+	return s.mayDo(r, in)
+}
 
 // mayDo asks the Authorizer about what in says, for the user of r.
 func (s *server) mayDo(r *http.Request, in info) error {

@@ -42,8 +42,11 @@ type Check struct {
 
 // Route is a handler outside the table of resources, at one exact path.
 type Route struct {
-	Path    string
-	Public  bool // without authentication and authorisation: the handler has its own
+	Path   string
+	Public bool // without authentication and authorisation: the handler has its own
+	// Verb is what a user must be allowed, where the method says too little; "": what
+	// the method says.
+	Verb    string
 	Handler http.Handler
 }
 
