@@ -24,6 +24,11 @@ const (
 	// maxVaried is how many events may differ in their messages alone; the others
 	// are one that counts (client-go's EventCorrelator has both numbers).
 	maxVaried = 10
+	// An event's count is sent each time up to oftenCounted, and then every
+	// countEvery: a probe that fails each second must not fill a thin link.
+	// (client-go's EventSourceObjectSpamFilter has both numbers.)
+	oftenCounted = 25
+	countEvery   = 5 * time.Minute
 )
 
 // combined begins the message of an event that stands for several.
@@ -41,7 +46,7 @@ type EventServer interface {
 // Events sends the events of the node's pods. Equal ones within ten minutes are one
 // object that counts, and so are those that differ in their messages alone, where
 // there are many: a pod whose answers are never the same must not push out what is
-// said of others. While the server is away the newest wait.
+// said of others. A count that goes on is sent every countEvery. While the server is away the newest wait.
 type Events struct {
 	server EventServer
 	node   string
@@ -49,8 +54,14 @@ type Events struct {
 	wake   chan struct{}
 
 	mu    sync.Mutex // protects what follows
-	known map[eventKey]*corev1.Event
-	queue []*corev1.Event // to be sent, each once
+	known map[eventKey]*counted
+	queue []*counted // to be sent, each once
+}
+
+// counted is an event, and when it was last queued.
+type counted struct {
+	corev1.Event
+	queued time.Time
 }
 
 type eventKey struct {
@@ -59,7 +70,7 @@ type eventKey struct {
 
 // NewEvents returns a recorder of events; nothing is sent before Run.
 func NewEvents(server EventServer, node string, log *slog.Logger) *Events {
-	return &Events{server: server, node: node, log: log, wake: make(chan struct{}, 1), known: map[eventKey]*corev1.Event{}}
+	return &Events{server: server, node: node, log: log, wake: make(chan struct{}, 1), known: map[eventKey]*counted{}}
 }
 
 // Pod records an event about a pod or, when container is not empty, about one of
@@ -88,11 +99,15 @@ func (e *Events) record(ref corev1.ObjectReference, eventType, reason, message s
 	if event != nil {
 		event.Count++
 		event.LastTimestamp, event.Message = now, message
+		if event.Count > oftenCounted && now.Sub(event.queued) < countEvery {
+			return
+		}
 	} else {
 		event = e.make(ref, eventType, reason, message, now)
 		e.forgetOldest()
 		e.known[key] = event
 	}
+	event.queued = now.Time
 	e.enqueue(event)
 	select {
 	case e.wake <- struct{}{}:
@@ -101,7 +116,7 @@ func (e *Events) record(ref corev1.ObjectReference, eventType, reason, message s
 }
 
 // recent is the event that counts those of a key, or nil. Caller holds mu.
-func (e *Events) recent(key eventKey, now metav1.Time) *corev1.Event {
+func (e *Events) recent(key eventKey, now metav1.Time) *counted {
 	if event := e.known[key]; event != nil && now.Sub(event.LastTimestamp.Time) < forgetAfter {
 		return event
 	}
@@ -119,15 +134,15 @@ func (e *Events) varied(key eventKey, now metav1.Time) (n int) {
 	return n
 }
 
-func (e *Events) make(ref corev1.ObjectReference, eventType, reason, message string, now metav1.Time) *corev1.Event {
-	return &corev1.Event{
+func (e *Events) make(ref corev1.ObjectReference, eventType, reason, message string, now metav1.Time) *counted {
+	return &counted{Event: corev1.Event{
 		TypeMeta:       metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta:     metav1.ObjectMeta{Namespace: ref.Namespace, Name: fmt.Sprintf("%s.%x", ref.Name, now.UnixNano())},
 		InvolvedObject: ref, Type: eventType, Reason: reason, Message: message,
 		Source:              corev1.EventSource{Component: Component, Host: e.node},
 		ReportingController: Component, ReportingInstance: e.node,
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,
-	}
+	}}
 }
 
 func (e *Events) forgetOldest() {
@@ -144,7 +159,7 @@ func (e *Events) forgetOldest() {
 	delete(e.known, oldest)
 }
 
-func (e *Events) enqueue(event *corev1.Event) {
+func (e *Events) enqueue(event *counted) {
 	if slices.Contains(e.queue, event) {
 		return
 	}
@@ -192,7 +207,7 @@ func (e *Events) flush(ctx context.Context) bool {
 }
 
 // take returns the oldest queued event and a copy for sending.
-func (e *Events) take() (event *corev1.Event, sent corev1.Event) {
+func (e *Events) take() (event *counted, sent corev1.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.queue) == 0 {
@@ -200,11 +215,11 @@ func (e *Events) take() (event *corev1.Event, sent corev1.Event) {
 	}
 	event = e.queue[0]
 	e.queue = e.queue[1:]
-	return event, *event
+	return event, event.Event
 }
 
 // putBack queues an event again, as the oldest; a full queue has no place for it.
-func (e *Events) putBack(event *corev1.Event) {
+func (e *Events) putBack(event *counted) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.queue) < maxQueued && !slices.Contains(e.queue, event) {

@@ -283,6 +283,24 @@ func TestEventsCount(t *testing.T) {
 	})
 }
 
+// TestEventsThatGoOnAreCountedSeldom: a probe that fails each second for an hour.
+func TestEventsThatGoOnAreCountedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		events := report.NewEvents(s, "pi", quiet())
+		running(t, events.Run)
+		for range 3600 {
+			events.Pod(somePod(), "main", corev1.EventTypeWarning, "Unhealthy", "no")
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		calls := s.take()
+		if want := 25 + 11; len(calls) != want || calls[len(calls)-1] != "count 3325 no" {
+			t.Errorf("%d calls, the last %q; want %d", len(calls), calls[len(calls)-1], want)
+		}
+	})
+}
+
 // TestVariedEventsAreOne: of events that differ in their messages alone, the first
 // ten are told each, and then one counts.
 func TestVariedEventsAreOne(t *testing.T) {
