@@ -177,7 +177,7 @@ func TestEachPodHasAServiceAccount(t *testing.T) {
 		t.Fatalf("%v %v", made, err)
 	}
 	again := made.DeepCopy() // as the first apply by the server, which drops what the client's applies did not say
-	again.Spec.ServiceAccountName, again.Spec.DeprecatedServiceAccount = "", ""
+	again.Spec.ServiceAccountName, again.Spec.DeprecatedServiceAccount, again.ResourceVersion = "", "", ""
 	if again, err = core.Pods("shop").Update(t.Context(), again, metav1.UpdateOptions{}); err != nil || again.Spec.ServiceAccountName != "default" {
 		t.Errorf("an update without the account: %v %v", again, err)
 	}

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"bramble.dev/bramble/server/api"
 	"bramble.dev/bramble/server/client"
 )
 
@@ -55,6 +57,21 @@ func (a *actor) Replace(list []any, _ string) error {
 	return nil
 }
 
+// heartbeats keep a node Ready until ctx ends: on a busy machine the test may take
+// longer than a silent node is believed.
+func heartbeats(ctx context.Context, n *node) {
+	ticker := time.NewTicker(5 * time.Second)
+	defer ticker.Stop()
+	for {
+		_ = n.Beat(ctx) // the next may do
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
 // TestTwoHundredPods puts 200 pods on three nodes that are nearly full then:
 // all run, no node is given more than it has, and all can be deleted again.
 func TestTwoHundredPods(t *testing.T) {
@@ -78,6 +95,10 @@ func TestTwoHundredPods(t *testing.T) {
 		if _, err := n.PatchNodeStatus(ctx, name, status); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := n.CreateLease(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: api.NamespaceNodeLeases, Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+		agents.Go(func() { heartbeats(ctx, n) })
 		a := &actor{node: n, ctx: ctx, t: t}
 		agents.Go(func() { a.WatchPods(ctx, name, a) })
 	}

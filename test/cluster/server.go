@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,6 +124,20 @@ func (s *Server) Start() time.Duration {
 		}
 	}
 	return time.Since(began)
+}
+
+// Starved is how long the server's threads have waited for a processor, together
+// (proc(5), schedstat): next to nothing on an idle machine.
+func (s *Server) Starved() (waited time.Duration) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", s.PID()))
+	for _, file := range files {
+		data, _ := os.ReadFile(file) // a thread may end
+		if fields := strings.Fields(string(data)); len(fields) == 3 {
+			nanoseconds, _ := strconv.ParseInt(fields[1], 10, 64)
+			waited += time.Duration(nanoseconds)
+		}
+	}
+	return waited
 }
 
 func (s *Server) ready(ctx context.Context) bool {

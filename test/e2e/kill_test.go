@@ -43,8 +43,9 @@ func TestServerKilledUnderWriters(t *testing.T) {
 		s.Kill()
 		cancel()
 		group.Wait()
-		if took := s.Start(); took > 3*time.Second {
-			t.Errorf("point %d: ready again after %v, want under 3 s", point, took)
+		took, waited := s.Start(), s.Starved()
+		if took-waited > 3*time.Second { // it may be one of many on a busy machine
+			t.Errorf("point %d: ready again after %v, of which it waited for a processor for %v, want under 3 s", point, took, waited)
 		}
 		for _, w := range writers {
 			acknowledged += w.check(t, s.Client(), point)

@@ -148,7 +148,13 @@ func TestLogsOverRotation(t *testing.T) {
 		}
 		return ""
 	})
-	kept, _ := readKept(t, n)
+	var kept spoken
+	cluster.Eventually(t, 20*time.Second, func() string { // what is renamed meanwhile is not read
+		if kept, _ = readKept(t, n); len(kept.lines) == 0 {
+			return "the log is being rotated"
+		}
+		return ""
+	})
 	if len(kept.lines) < 500 || !slices.IsSortedFunc(kept.times, time.Time.Compare) {
 		t.Fatalf("of the log %d lines are kept", len(kept.lines))
 	}

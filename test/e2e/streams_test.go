@@ -240,7 +240,7 @@ func goesAway(t *testing.T, s *cluster.Server, n *cluster.Node) {
 			t.Fatal(err)
 		}
 		out.wait(t, nil)
-		cluster.Eventually(t, 5*time.Second, func() string {
+		cluster.Eventually(t, 20*time.Second, func() string {
 			if count(t, n, "sleep\x007654") == 0 {
 				return "the command does not run"
 			}
@@ -248,7 +248,7 @@ func goesAway(t *testing.T, s *cluster.Server, n *cluster.Node) {
 		})
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		cluster.Eventually(t, 5*time.Second, func() string {
+		cluster.Eventually(t, 20*time.Second, func() string {
 			if left := count(t, n, "sleep\x007654"); left > 0 {
 				return fmt.Sprintf("%s: %d processes of a client that is gone", version, left)
 			}
