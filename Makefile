@@ -14,6 +14,9 @@ TOOL       := $(GO) tool -modfile=packaging/tools.mod
 ROOT       := $(shell [ "$$(id -u)" = 0 ] || ! command -v sudo >/dev/null || echo sudo --preserve-env env PATH="$$PATH:/usr/sbin:/sbin")
 AS_ROOT    := $(if $(ROOT),-exec '$(ROOT)')
 
+# Without a vet of its own, which costs minutes where nothing is cached: check has it.
+TEST       := $(GO) test -vet=off
+
 # Folders whose code or tests need the agent's build: no cgo, Podman's tags.
 COMMANDS   := ./cmd/bramble-agent ./cmd/bramble-network ./cmd/edgectl
 AGENT_PKGS := ./nodeagent/... $(COMMANDS) ./test/...
@@ -63,23 +66,23 @@ test-unit: ## packages by themselves, the pure ones with the race detector
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-race test-real
 
 test-race:
-	CGO_ENABLED=1 $(GO) test -race -shuffle=on $(RACE_PKGS)
-	CGO_ENABLED=1 $(GO) test -race -shuffle=on $(AS_ROOT) $(PURE_PKGS)
+	CGO_ENABLED=1 $(TEST) -race -shuffle=on $(RACE_PKGS)
+	CGO_ENABLED=1 $(TEST) -race -shuffle=on $(AS_ROOT) $(PURE_PKGS)
 
 test-real:
-	CGO_ENABLED=0 $(GO) test -tags $(AGENT_TAGS) -shuffle=on $(AS_ROOT) ./nodeagent ./nodeagent/runtime ./nodeagent/network/... $(COMMANDS) ./test/cluster ./test/demo
+	CGO_ENABLED=0 $(TEST) -tags $(AGENT_TAGS) -shuffle=on $(AS_ROOT) ./nodeagent ./nodeagent/runtime ./nodeagent/network/... $(COMMANDS) ./test/cluster ./test/demo
 
 test-e2e: ## real servers, agents, Podman and kubectls, from outside (needs root)
-	CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m -parallel 3 $(AS_ROOT) ./test/e2e
+	CGO_ENABLED=0 $(TEST) -count=1 -timeout 20m -parallel 3 $(AS_ROOT) ./test/e2e
 
 test-long: deps build bin/kubectl ## campaigns at full size
-	BRAMBLE_KILL_POINTS=200 BRAMBLE_INFORMER_CHANGES=10000 BRAMBLE_INFORMER_RESTARTS=20 BRAMBLE_NODE_KILLS=40 BRAMBLE_RESTORES=5 CGO_ENABLED=0 $(GO) test -count=1 -timeout 60m -v $(AS_ROOT) ./test/e2e
-	BRAMBLE_THIN_KB=10000 CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m -v $(AS_ROOT) -run ThinLink ./test/e2e
-	BRAMBLE_SOAK=1h CGO_ENABLED=0 $(GO) test -count=1 -timeout 90m -v $(AS_ROOT) -run Soak ./test/e2e
-	BRAMBLE_LONG=1 $(GO) test -count=1 ./server/openapi
+	BRAMBLE_KILL_POINTS=200 BRAMBLE_INFORMER_CHANGES=10000 BRAMBLE_INFORMER_RESTARTS=20 BRAMBLE_NODE_KILLS=40 BRAMBLE_RESTORES=5 CGO_ENABLED=0 $(TEST) -count=1 -timeout 60m -v $(AS_ROOT) ./test/e2e
+	BRAMBLE_THIN_KB=10000 CGO_ENABLED=0 $(TEST) -count=1 -timeout 20m -v $(AS_ROOT) -run ThinLink ./test/e2e
+	BRAMBLE_SOAK=1h CGO_ENABLED=0 $(TEST) -count=1 -timeout 90m -v $(AS_ROOT) -run Soak ./test/e2e
+	BRAMBLE_LONG=1 $(TEST) -count=1 ./server/openapi
 
 bench: deps build bin/kubectl ## the figures of docs/benchmarks.md, on an idle machine
-	@CGO_ENABLED=0 $(GO) test -count=1 -timeout 90m -v $(AS_ROOT) ./test/bench | grep -E '^\||FAIL|_test\.go|^ok'
+	@CGO_ENABLED=0 $(TEST) -count=1 -timeout 90m -v $(AS_ROOT) ./test/bench | grep -E '^\||FAIL|_test\.go|^ok'
 
 bin/kubectl: ## stock kubectl for the tests, from Kubernetes' own package
 	CGO_ENABLED=0 $(GO) build -ldflags '-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2' -o bin/ ./test/kubectl
