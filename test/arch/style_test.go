@@ -126,7 +126,7 @@ func TestMakeTestsEveryPackage(t *testing.T) {
 	}
 	var named string
 	for line := range strings.Lines(string(makefile)) {
-		if strings.Contains(line, "$(GO) test") || strings.HasPrefix(line, "RACE_PKGS") || strings.HasPrefix(line, "PURE_PKGS") || strings.HasPrefix(line, "COMMANDS") {
+		if strings.Contains(line, "$(GO) test") || strings.Contains(line, "$(TEST)") || strings.HasPrefix(line, "RACE_PKGS") || strings.HasPrefix(line, "PURE_PKGS") || strings.HasPrefix(line, "COMMANDS") {
 			named += line
 		}
 	}
