@@ -71,16 +71,25 @@ func (p *process) end(ctx context.Context) {
 	if p == nil {
 		return
 	}
-	conn, err := p.file.SyscallConn() // Fd would take the descriptor out of the poller
-	if err != nil {
-		return
-	}
 	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
-		_ = conn.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), signal, nil, 0) }) // it may have ended
+		_ = p.signal(signal) // it may have ended
 		if p.wait(ctx, endLimit) || ctx.Err() != nil {
 			return
 		}
 	}
+}
+
+// signal sends a signal; ESRCH when the process has ended.
+func (p *process) signal(signal unix.Signal) error {
+	conn, err := p.file.SyscallConn() // Fd would take the descriptor out of the poller
+	if err != nil {
+		return err
+	}
+	var sent error
+	if err := conn.Control(func(fd uintptr) { sent = unix.PidfdSendSignal(int(fd), signal, nil, 0) }); err != nil {
+		return err
+	}
+	return sent
 }
 
 // rss is the process's resident memory in bytes, 0 when it has ended.

@@ -65,24 +65,20 @@ func watched(pid int) bool { return program(parentOf(pid)) == "conmon" }
 
 // kill ends a process that is no child of ours, and returns when it is gone.
 func kill(ctx context.Context, pid int) error {
-	fd, err := unix.PidfdOpen(pid, 0)
+	p, err := openProcess(pid)
 	if errors.Is(err, unix.ESRCH) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+	defer p.close()
+	if err := p.signal(unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 		return err
 	}
 	for ctx.Err() == nil {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
-		if n > 0 {
+		if p.wait(ctx, endLimit) {
 			return nil
-		}
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return err
 		}
 	}
 	return ctx.Err()

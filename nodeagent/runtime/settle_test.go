@@ -17,15 +17,7 @@ func TestEndThatPodmanMissed(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stopped=%v", stopped), func(t *testing.T) {
 			n := newNode(t)
-			id := n.run(t, shell(n.makePod(t, "u1"), "sleep 1000000"))
-			if n.only(t, "u1").Phase != container.Running { // also notes its process
-				t.Fatal("it does not run")
-			}
-			events, err := n.Events(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			<-events // connected
+			id, events := n.runWatched(t)
 			out, err := n.Podman(t.Context(), "inspect", "--format", "{{.State.ConmonPid}} {{.State.Pid}}", id)
 			if err != nil {
 				t.Fatal(err)
@@ -57,6 +49,22 @@ func TestEndThatPodmanMissed(t *testing.T) {
 	}
 }
 
+// runWatched runs a container that sleeps in pod u1, and returns the events from then
+// on.
+func (n *node) runWatched(t *testing.T) (id string, events <-chan container.Event) {
+	t.Helper()
+	id = n.run(t, shell(n.makePod(t, "u1"), "sleep 1000000"))
+	if n.only(t, "u1").Phase != container.Running { // also notes its process
+		t.Fatal("it does not run")
+	}
+	events, err := n.Events(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-events // connected
+	return id, events
+}
+
 // awaitPod waits for an event about a pod; those about images may come first.
 func awaitPod(t *testing.T, events <-chan container.Event, uid string) {
 	t.Helper()
@@ -81,15 +89,7 @@ func awaitPod(t *testing.T, events <-chan container.Event, uid string) {
 func TestConmonKilledAlone(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	id := n.run(t, shell(n.makePod(t, "u1"), "sleep 1000000"))
-	if n.only(t, "u1").Phase != container.Running { // also notes its process
-		t.Fatal("it does not run")
-	}
-	events, err := n.Events(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-events // connected
+	id, events := n.runWatched(t)
 	for _, name := range []string{id, "k8s_POD_u1"} {
 		out, err := n.Podman(t.Context(), "inspect", "--format", "{{.State.ConmonPid}}", name)
 		if err != nil {
