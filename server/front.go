@@ -106,17 +106,21 @@ func refuse(conn *tls.Conn, reason error) error {
 	return errors.Join(reason, tunnel.Refuse(conn, reason))
 }
 
-func (f *front) serve(l net.Listener) error {
+// accept begins to accept connections of l. The function that it returns serves
+// them until shutdown, also when that was called before.
+func (f *front) accept(l net.Listener) (serve func() error) {
 	h := &handshakes{
 		Listener: l, ctx: f.context, config: f.tls, tunnel: f.tunnel, log: f.log,
 		accepted: make(chan accepted), closed: make(chan struct{}), group: &f.group,
 	}
-	f.group.Go(h.run)
-	err := f.http.Serve(h)
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
+	f.group.Go(h.run) // from here on: shutdown may wait for the group as soon as this has returned
+	return func() error {
+		err := f.http.Serve(h)
+		if errors.Is(err, http.ErrServerClosed) {
+			return nil
+		}
+		return fmt.Errorf("cannot serve on %s: %w", l.Addr(), err)
 	}
-	return fmt.Errorf("cannot serve on %s: %w", l.Addr(), err)
 }
 
 // shutdown accepts nothing more, ends watches and tunnels, and waits for the

@@ -60,7 +60,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	api := newFront(ctx, p, s.cfg.ShutdownTimeout, s.log)
 	for _, l := range listeners {
-		group.Go(func() error { return api.serve(l) })
+		group.Go(api.accept(l))
 	}
 	group.Go(func() error {
 		<-ctx.Done()

@@ -278,3 +278,13 @@ func TestListenErrorsSayWhatToDo(t *testing.T) {
 		}
 	}
 }
+
+// TestStoppedAsSoonAsReady: a stop may come before any listener is served. The race
+// detector judges it.
+func TestStoppedAsSoonAsReady(t *testing.T) {
+	for range 10 {
+		if err := start(t, t.TempDir(), nil).stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
