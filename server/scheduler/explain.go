@@ -13,11 +13,13 @@ import (
 	"bramble.dev/bramble/server/api"
 )
 
-// What is kept of explanations: the last pods, and the best nodes of each
-// (which api.PlacementStatus.Nodes says).
+// What is kept of explanations: the last pods, the best nodes of each (which
+// api.PlacementStatus.Nodes says), and not more nodes than that of all pods, which
+// are some 300 bytes each.
 const (
 	maxExplained = 256
 	maxNodes     = 32
+	maxVerdicts  = 2048
 )
 
 // explain is d as people read it.
@@ -82,11 +84,12 @@ func (f Profile) explainNode(d *Decision, v *Verdict) api.PlacementNode {
 	return n
 }
 
-// explanations keeps why the last maxExplained pods are where they are. It is
-// not safe for concurrent use.
+// explanations keeps why the last pods are where they are, at most maxExplained and
+// maxVerdicts of nodes. It is not safe for concurrent use.
 type explanations struct {
-	entries map[types.NamespacedName]*list.Element
-	order   list.List // of *explanation, the latest first
+	entries  map[types.NamespacedName]*list.Element
+	order    list.List // of *explanation, the latest first
+	verdicts int       // of nodes, in all of them
 }
 
 type explanation struct {
@@ -102,7 +105,8 @@ func newExplanations() *explanations {
 func (e *explanations) put(x *explanation) {
 	e.drop(x.pod)
 	e.entries[x.pod] = e.order.PushFront(x)
-	if e.order.Len() > maxExplained {
+	e.verdicts += len(x.status.Nodes)
+	for e.order.Len() > maxExplained || e.verdicts > maxVerdicts {
 		e.drop(e.order.Back().Value.(*explanation).pod)
 	}
 }
@@ -121,6 +125,7 @@ func (e *explanations) get(pod types.NamespacedName, uid types.UID) *explanation
 
 func (e *explanations) drop(pod types.NamespacedName) {
 	if el, ok := e.entries[pod]; ok {
+		e.verdicts -= len(el.Value.(*explanation).status.Nodes)
 		e.order.Remove(el)
 		delete(e.entries, pod)
 	}

@@ -398,6 +398,33 @@ func TestExplain(t *testing.T) {
 	})
 }
 
+// What is kept of decisions is bounded by nodes too: with 40 of them the last 64 pods.
+func TestDecisionsAreForgotten(t *testing.T) {
+	run(t, func(t *testing.T, c *cluster, s *scheduler.Scheduler) {
+		for i := range 40 {
+			c.put(node(fmt.Sprintf("n%02d", i), big))
+		}
+		for i := range 65 {
+			c.put(pod(fmt.Sprintf("p%02d", i), ""))
+		}
+		c.synced()
+		synctest.Wait()
+		known := 0
+		for i := range 65 {
+			p, err := s.Explain(t.Context(), "default", fmt.Sprintf("p%02d", i))
+			if err != nil || len(p.Status.Nodes) != 32 || p.Status.NodesTotal != 40 {
+				t.Fatalf("got %+v, %v", p, err)
+			}
+			if p.Status.Basis == api.PlacementDecision {
+				known++
+			}
+		}
+		if known != 64 {
+			t.Errorf("%d decisions are known", known)
+		}
+	})
+}
+
 func TestExplainOfAPodThatTookAnothersName(t *testing.T) {
 	run(t, func(t *testing.T, c *cluster, s *scheduler.Scheduler) {
 		c.put(node("a", big), pod("p", "cpu=9"))
