@@ -94,7 +94,7 @@ func (a *accounts) find(ctx context.Context, namespace, name string) (*corev1.Se
 	if err != nil {
 		return nil, err
 	}
-	obj, err := a.kind.Decode(stored.Body)
+	obj, err := a.kind.Decode(stored.Body.Bytes())
 	if err != nil {
 		return nil, err
 	}

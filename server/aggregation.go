@@ -31,7 +31,7 @@ func (g aggregation) once(ctx context.Context) error {
 	}
 	roles := make(map[string]*rbacv1.ClusterRole, len(list.Items))
 	for _, item := range list.Items {
-		obj, err := g.kind.Decode(item.Body)
+		obj, err := g.kind.Decode(item.Body.Bytes())
 		if err != nil {
 			return err
 		}

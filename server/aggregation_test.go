@@ -55,7 +55,7 @@ func TestAggregationIsTriedAgain(t *testing.T) {
 		if err != nil {
 			return false
 		}
-		role, err := kind.Decode(stored.Body)
+		role, err := kind.Decode(stored.Body.Bytes())
 		return err == nil && len(role.(*rbacv1.ClusterRole).Rules) == 1
 	})
 	cancel()

@@ -76,7 +76,7 @@ func (f *podFeed) Poll(ctx context.Context) ([]auth.PodChange, bool, error) {
 			continue
 		}
 		changes[i].Pod = &corev1.Pod{}
-		if err := json.Unmarshal(e.Body, changes[i].Pod); err != nil {
+		if err := json.Unmarshal(e.Body.Bytes(), changes[i].Pod); err != nil {
 			f.watcher = nil
 			return nil, false, fmt.Errorf("cannot decode pod %s/%s: %w", e.Namespace, e.Name, err)
 		}
@@ -139,7 +139,7 @@ func (f *typedFeed) changes(ctx context.Context) ([]auth.RBACChange, error) {
 		c := auth.RBACChange{Resource: f.plural, Namespace: e.Namespace, Name: e.Name}
 		if e.Type != store.Deleted {
 			c.Obj = f.fresh()
-			if err := json.Unmarshal(e.Body, c.Obj); err != nil {
+			if err := json.Unmarshal(e.Body.Bytes(), c.Obj); err != nil {
 				return nil, fmt.Errorf("cannot decode %s %s/%s: %w", f.resource, e.Namespace, e.Name, err)
 			}
 		}
@@ -164,7 +164,7 @@ func (l living) Find(_ context.Context, resource, namespace, name string) (auth.
 			ServiceAccountName string `json:"serviceAccountName"`
 		} `json:"spec"`
 	}
-	if err := json.Unmarshal(e.Body, &obj); err != nil {
+	if err := json.Unmarshal(e.Body.Bytes(), &obj); err != nil {
 		return auth.Bound{}, fmt.Errorf("cannot decode %s %s/%s: %w", resource, namespace, name, err)
 	}
 	return auth.Bound{UID: obj.UID, Ending: obj.DeletionTimestamp != nil, Node: obj.Spec.NodeName, Account: obj.Spec.ServiceAccountName}, nil

@@ -29,14 +29,14 @@ func (r records) ListRecords(kind string) ([]auth.Record, error) {
 	}
 	list := make([]auth.Record, len(entries))
 	for i, e := range entries {
-		list[i] = auth.Record{Name: e.Name, Rev: e.Rev, Body: e.Body}
+		list[i] = auth.Record{Name: e.Name, Rev: e.Rev, Body: e.Body.Bytes()}
 	}
 	return list, nil
 }
 
 func (r records) GetRecord(kind, name string) (auth.Record, bool) {
 	e, ok := r.store.Get(store.Key{Resource: kind, Name: name})
-	return auth.Record{Name: name, Rev: e.Rev, Body: e.Body}, ok
+	return auth.Record{Name: name, Rev: e.Rev, Body: e.Body.Bytes()}, ok
 }
 
 func (r records) PutRecord(ctx context.Context, kind string, rec auth.Record) (uint64, error) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"bramble.dev/bramble/server/objects"
@@ -26,3 +27,6 @@ func NewBackups(s *store.Store, dir string, patience time.Duration) http.Handler
 
 // PutInPlace is the last step of a restore.
 var PutInPlace = putInPlace
+
+// ReducePod is reducePod.
+func ReducePod(p *corev1.Pod) { reducePod(p) }

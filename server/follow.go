@@ -19,6 +19,7 @@ type follower struct {
 	registry  *objects.Registry
 	kind      *objects.Kind
 	namespace string                                 // "": all
+	reduce    func(obj objects.Object)               // to what is told and kept of it; nil: all
 	tell      func(obj objects.Object, deleted bool) // without managedFields; shared: never changed
 	synced    func()                                 // after all that there was at the start; called once
 
@@ -65,30 +66,32 @@ func (f *follower) run(ctx context.Context) error {
 
 // watch begins with the present state and goes on until the watch ends.
 func (f *follower) watch(ctx context.Context) error {
-	w, err := f.registry.Watch(ctx, f.kind, f.namespace, objects.WatchOptions{SendInitialEvents: true})
+	w, err := f.registry.Watch(f.kind, f.namespace, objects.WatchOptions{SendInitialEvents: true})
 	if err != nil {
 		return err
 	}
-	defer w.Stop()
 	initial := make(map[types.NamespacedName]bool)
-	for e := range w.Events() {
+	return w.Each(ctx, func(e objects.WatchEvent) error {
 		if e.Type == watch.Bookmark {
 			f.complete(initial)
 			initial = nil
-			continue
+			return nil
 		}
-		obj, err := f.kind.Decode(e.Body)
+		obj, err := f.kind.Decode(e.Body.Bytes())
 		if err != nil {
 			return err
 		}
 		obj.SetManagedFields(nil) // nobody who is told reads them, and known would keep them
+		if f.reduce != nil {
+			f.reduce(obj)
+		}
 		name := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 		if initial != nil {
 			initial[name] = true
 		}
 		f.take(name, obj, e.Type == watch.Deleted)
-	}
-	return w.Err()
+		return nil
+	})
 }
 
 func (f *follower) take(name types.NamespacedName, obj objects.Object, deleted bool) {

@@ -51,29 +51,29 @@ func (w owning) FollowObjects(ctx context.Context, each func(o gc.Object, gone b
 }
 
 func (w owning) follow(ctx context.Context, k *objects.Kind, mu *sync.Mutex, each func(gc.Object, bool)) error {
-	changes, err := w.registry.Watch(ctx, k, "", objects.WatchOptions{})
+	changes, err := w.registry.Watch(k, "", objects.WatchOptions{})
 	if err != nil {
 		return err
 	}
-	defer changes.Stop()
-	for e := range changes.Events() {
+	err = changes.Each(ctx, func(e objects.WatchEvent) error {
 		o, err := objectOf(k, e.Stored)
 		if err != nil {
 			return err
 		}
 		mu.Lock()
+		defer mu.Unlock()
 		each(*o, e.Type == watch.Deleted)
-		mu.Unlock()
+		return nil
+	})
+	if apierrors.IsResourceExpired(err) {
+		return nil
 	}
-	if err := changes.Err(); !apierrors.IsResourceExpired(err) {
-		return err
-	}
-	return nil
+	return err
 }
 
 func objectOf(k *objects.Kind, s objects.Stored) (*gc.Object, error) {
 	var object metav1.PartialObjectMetadata
-	if err := json.Unmarshal(s.Body, &object); err != nil {
+	if err := json.Unmarshal(s.Body.Bytes(), &object); err != nil {
 		return nil, fmt.Errorf("cannot read the metadata of a stored %s: %w", k.Kind, err)
 	}
 	return &gc.Object{

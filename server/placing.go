@@ -30,14 +30,14 @@ type placing struct {
 // first two: they share what is decoded.
 func (p placing) Follow(ctx context.Context, f func(scheduler.Event)) error {
 	return followAll(ctx, func() { f(scheduler.Event{Synced: true}) },
-		&follower{registry: p.registry, kind: p.nodes, tell: func(obj objects.Object, deleted bool) {
+		&follower{registry: p.registry, kind: p.nodes, reduce: reduceNode, tell: func(obj objects.Object, deleted bool) {
 			p.evictor.Node(obj.(*corev1.Node), deleted)
 			f(scheduler.Event{Node: obj.(*corev1.Node), Deleted: deleted})
 		}},
 		&follower{registry: p.registry, kind: p.namespaces, tell: func(obj objects.Object, deleted bool) {
 			f(scheduler.Event{Namespace: obj.(*corev1.Namespace), Deleted: deleted})
 		}},
-		&follower{registry: p.registry, kind: p.pods, tell: func(obj objects.Object, deleted bool) {
+		&follower{registry: p.registry, kind: p.pods, reduce: reducePod, tell: func(obj objects.Object, deleted bool) {
 			p.evictor.Pod(obj.(*corev1.Pod), deleted)
 			f(scheduler.Event{Pod: obj.(*corev1.Pod), Deleted: deleted})
 		}},
@@ -49,7 +49,7 @@ func (p placing) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, 
 	if err != nil {
 		return nil, err
 	}
-	obj, err := p.pods.Decode(stored.Body)
+	obj, err := p.pods.Decode(stored.Body.Bytes())
 	if err != nil {
 		return nil, err
 	}

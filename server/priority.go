@@ -91,7 +91,7 @@ func (p priorities) classOf(ctx context.Context, pod *corev1.Pod) (*schedulingv1
 	if err != nil {
 		return nil, err
 	}
-	return decodeClass(kind, stored.Body)
+	return decodeClass(kind, stored.Body.Bytes())
 }
 
 func (p priorities) globalDefault(ctx context.Context) (*schedulingv1.PriorityClass, error) {
@@ -105,10 +105,11 @@ func (p priorities) globalDefault(ctx context.Context) (*schedulingv1.PriorityCl
 	}
 	for _, item := range list.Items {
 		// Decoding is dear, and each new pod comes here.
-		if !bytes.Contains(item.Body, []byte(`"globalDefault":true`)) {
+		body := item.Body.Bytes()
+		if !bytes.Contains(body, []byte(`"globalDefault":true`)) {
 			continue
 		}
-		if class, err := decodeClass(kind, item.Body); err != nil || class.GlobalDefault {
+		if class, err := decodeClass(kind, body); err != nil || class.GlobalDefault {
 			return class, err
 		}
 	}

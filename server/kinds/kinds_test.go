@@ -294,7 +294,7 @@ func registry(t *testing.T) *objects.Registry {
 func decode(t *testing.T, s objects.Stored) *corev1.Pod {
 	t.Helper()
 	p := &corev1.Pod{}
-	if err := json.Unmarshal(s.Body, p); err != nil {
+	if err := json.Unmarshal(s.Body.Bytes(), p); err != nil {
 		t.Fatal(err)
 	}
 	return p

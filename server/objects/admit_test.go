@@ -47,7 +47,7 @@ func TestEveryWriteIsAdmitted(t *testing.T) {
 	}
 	res, err := r.Create(as("alice"), pods, "default", pod("a"), objects.WriteOptions{})
 	if err != nil || decode[corev1.Pod](t, res.Stored).Labels["by"] != "alice" {
-		t.Fatalf("%s, %v", res.Body, err)
+		t.Fatalf("%s, %v", res.Body.Bytes(), err)
 	}
 	if _, err := r.Update(as("mallory"), pods, "", "default", "a", rename, objects.WriteOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "not you") {
 		t.Errorf("update: %v", err)
@@ -92,7 +92,7 @@ func TestComputedKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := r.Get(t.Context(), computed, "", "x")
-	if err != nil || string(got.Body) != `{"kind":"ComponentStatus","apiVersion":"v1","metadata":{"name":"x"}}` {
-		t.Errorf("%s, %v", got.Body, err)
+	if err != nil || string(got.Body.Bytes()) != `{"kind":"ComponentStatus","apiVersion":"v1","metadata":{"name":"x"}}` {
+		t.Errorf("%s, %v", got.Body.Bytes(), err)
 	}
 }

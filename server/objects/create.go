@@ -81,7 +81,7 @@ func (r *Registry) insert(ctx context.Context, k *Kind, obj Object, e encoded, d
 			return Stored{}, apierrors.NewAlreadyExists(k.GroupResource(), name)
 		}
 		if dryRun {
-			return Stored{Body: e.withoutRevision()}, nil
+			return Stored{Body: store.NewBody(e.withoutRevision())}, nil
 		}
 		stored, err := r.commit(ctx, k, obj, e, 0, checks...)
 		if !errors.Is(err, store.ErrConflict) {
@@ -101,8 +101,9 @@ func (r *Registry) commit(ctx context.Context, k *Kind, obj Object, e encoded, r
 		Memo:     store.NewMemo(traitsOf(k, obj)),
 		Volatile: k.isVolatile(obj.GetNamespace()),
 		Body: func(rev uint64) []byte {
-			stored = Stored{rev, e.at(rev)}
-			return stored.Body
+			body := e.at(rev)
+			stored = Stored{rev, store.NewBody(body)}
+			return body
 		},
 	})
 	return r.send(ctx, &stored, changes)
@@ -117,8 +118,9 @@ func (r *Registry) remove(ctx context.Context, k *Kind, obj Object, e encoded, r
 		Delete:   true,
 		Volatile: k.isVolatile(obj.GetNamespace()),
 		Body: func(rev uint64) []byte {
-			stored = Stored{rev, e.at(rev)}
-			return stored.Body
+			body := e.at(rev)
+			stored = Stored{rev, store.NewBody(body)}
+			return body
 		},
 	}})
 }

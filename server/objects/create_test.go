@@ -33,8 +33,8 @@ func TestCreateFillsMetadata(t *testing.T) {
 		t.Errorf("managedFields are %+v", got.ManagedFields)
 	}
 	read, err := r.Get(t.Context(), pods, "default", "a")
-	if err != nil || string(read.Body) != string(stored.Body) {
-		t.Errorf("Get returns %s, %v", read.Body, err)
+	if err != nil || string(read.Body.Bytes()) != string(stored.Body.Bytes()) {
+		t.Errorf("Get returns %s, %v", read.Body.Bytes(), err)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestDryRun(t *testing.T) {
 		return o, nil
 	}, objects.WriteOptions{DryRun: true})
 	if err != nil || decode[corev1.Pod](t, res.Stored).Labels["x"] != "y" {
-		t.Errorf("a dry update returns %s, %v", res.Body, err)
+		t.Errorf("a dry update returns %s, %v", res.Body.Bytes(), err)
 	}
 	if _, _, err := r.Delete(t.Context(), pods, "default", "b", metav1.DeleteOptions{DryRun: []string{"All"}}); err != nil {
 		t.Error(err)

@@ -34,7 +34,7 @@ func (r *Registry) tryDelete(ctx context.Context, k *Kind, namespace, name strin
 	if !ok {
 		return Result{}, false, apierrors.NewNotFound(k.GroupResource(), name)
 	}
-	old, err := k.Decode(entry.Body)
+	old, err := k.Decode(entry.Body.Bytes())
 	if err != nil {
 		return Result{}, false, err
 	}
@@ -57,7 +57,7 @@ func (r *Registry) tryDelete(ctx context.Context, k *Kind, namespace, name strin
 	res := Result{Stored: storedOf(entry)}
 	switch gone := ended(obj); {
 	case dryRun:
-		res.Body = e.at(entry.Rev)
+		res.Body = store.NewBody(e.at(entry.Rev))
 		return res, gone, nil
 	case gone:
 		res.Stored, err = r.remove(ctx, k, obj, e, entry.Rev)

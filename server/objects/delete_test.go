@@ -34,7 +34,7 @@ func TestDeleteAtOnce(t *testing.T) {
 	before := create(t, r, configMaps, configMap("a"))
 	res, deleted := del(t, r, configMaps, "a", metav1.DeleteOptions{})
 	if !deleted || res.Rev <= before.Rev || decode[corev1.ConfigMap](t, res.Stored).Data["a"] != "1" {
-		t.Errorf("got %v, %s", deleted, res.Body)
+		t.Errorf("got %v, %s", deleted, res.Body.Bytes())
 	}
 	if _, err := r.Get(t.Context(), configMaps, "default", "a"); !apierrors.IsNotFound(err) {
 		t.Errorf("it is still there: %v", err)
@@ -117,7 +117,7 @@ func TestFinalizers(t *testing.T) {
 	}
 	update(t, r, configMaps, "", "a", func(cm *corev1.ConfigMap) { cm.Finalizers = cm.Finalizers[:1]; cm.DeletionTimestamp = nil })
 	if got, err := r.Get(t.Context(), configMaps, "default", "a"); err != nil || decode[corev1.ConfigMap](t, got).DeletionTimestamp == nil {
-		t.Errorf("with one finalizer left: %s, %v", got.Body, err)
+		t.Errorf("with one finalizer left: %s, %v", got.Body.Bytes(), err)
 	}
 	update(t, r, configMaps, "", "a", func(cm *corev1.ConfigMap) { cm.Finalizers = nil })
 	if _, err := r.Get(t.Context(), configMaps, "default", "a"); !apierrors.IsNotFound(err) {

@@ -18,3 +18,13 @@ func ReadRing(b []byte) (bodies [][]byte) {
 func WriteRing(w io.Writer, body string) error {
 	return writeRing(w, []savedObject{{Object: []byte(body)}})
 }
+
+// Words takes list through words.
+func Words(list []string) (out []string) {
+	for rest := wordsOf(list); rest != ""; {
+		var word string
+		word, rest = rest.next()
+		out = append(out, word)
+	}
+	return out
+}

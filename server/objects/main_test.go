@@ -136,7 +136,7 @@ func update[T objects.Object](t testing.TB, r *objects.Registry, k *objects.Kind
 func decode[T any](t testing.TB, s objects.Stored) T {
 	t.Helper()
 	var v T
-	if err := json.Unmarshal(s.Body, &v); err != nil {
+	if err := json.Unmarshal(s.Body.Bytes(), &v); err != nil {
 		t.Fatal(err)
 	}
 	return v
@@ -153,16 +153,22 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"a": "1"}}
 }
 
-func next(t testing.TB, ctx context.Context, w *objects.Watch) objects.WatchEvent {
+// watching is a watch of which events can be taken one at a time.
+type watching struct {
+	*objects.Watch
+	taken []objects.WatchEvent // from the watch, and not from here
+}
+
+func next(t testing.TB, ctx context.Context, w *watching) objects.WatchEvent {
 	t.Helper()
-	select {
-	case e, ok := <-w.Events():
-		if !ok {
-			t.Fatalf("the watch ended: %v", w.Err())
+	if len(w.taken) == 0 {
+		events, err := w.Next(ctx)
+		if err != nil {
+			t.Fatalf("no event came: %v", err)
 		}
-		return e
-	case <-ctx.Done():
-		t.Fatal("no event came")
+		w.taken = events
 	}
-	return objects.WatchEvent{}
+	e := w.taken[0]
+	w.taken = w.taken[1:]
+	return e
 }

@@ -66,18 +66,18 @@ func (r *Registry) EndingNamespaces(ctx context.Context, each func(name string))
 		return errors.New("there are no namespaces in the table of kinds")
 	}
 	for {
-		w, err := r.Watch(ctx, r.spaces, "", WatchOptions{})
+		w, err := r.Watch(r.spaces, "", WatchOptions{})
 		if err != nil {
 			return err
 		}
-		for e := range w.Events() {
+		err = w.Each(ctx, func(e WatchEvent) error {
 			var ns metav1.PartialObjectMetadata
-			if err := json.Unmarshal(e.Body, &ns); err == nil && e.Type != watch.Deleted && ns.DeletionTimestamp != nil {
+			if err := json.Unmarshal(e.Body.Bytes(), &ns); err == nil && e.Type != watch.Deleted && ns.DeletionTimestamp != nil {
 				each(ns.Name)
 			}
-		}
-		w.Stop()
-		switch err := w.Err(); {
+			return nil
+		})
+		switch {
 		case err == nil:
 			return ctx.Err()
 		case !apierrors.IsResourceExpired(err):
@@ -140,7 +140,7 @@ func (r *Registry) tryFinalize(ctx context.Context, name string) error {
 	if !ok {
 		return nil
 	}
-	obj, err := r.spaces.Decode(entry.Body)
+	obj, err := r.spaces.Decode(entry.Body.Bytes())
 	if err != nil {
 		return err
 	}

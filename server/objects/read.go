@@ -22,7 +22,7 @@ func (r *Registry) Get(ctx context.Context, k *Kind, namespace, name string) (St
 		if err != nil {
 			return Stored{}, err
 		}
-		return Stored{Body: e.withoutRevision()}, nil
+		return Stored{Body: store.NewBody(e.withoutRevision())}, nil
 	}
 	e, ok := r.store.Get(k.key(namespace, name))
 	if !ok {

@@ -20,11 +20,10 @@ import (
 const MaxObjectBytes = 3 << 20
 
 // Stored is an object as it is kept: Body is its JSON, with apiVersion, kind
-// and resourceVersion (Rev) in it. Body is shared and must not be changed. Rev
-// is 0 for what a dry run would create.
+// and resourceVersion (Rev) in it. Rev is 0 for what a dry run would create.
 type Stored struct {
 	Rev  uint64
-	Body []byte
+	Body *store.Body
 }
 
 // Result is the outcome of a write.

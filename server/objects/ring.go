@@ -122,7 +122,7 @@ func (g *Ring) note(e store.Entry) {
 	if at := g.items[e.Key]; at != nil && at.Value.(ringItem).rev == e.Rev {
 		return
 	}
-	g.put(ringItem{e.Key, e.Rev, len(e.Body), time.Now()})
+	g.put(ringItem{e.Key, e.Rev, e.Body.Len(), time.Now()})
 }
 
 // put makes item the youngest, in the place of what had its key.
@@ -154,7 +154,7 @@ func (g *Ring) trim(ctx context.Context) error {
 		}
 		_, err := g.registry.store.Commit(ctx, store.Change{
 			Key: e.Key, Rev: e.Rev, Delete: true, Volatile: true,
-			Body: func(rev uint64) []byte { return Restamp(e.Body, rev) },
+			Body: func(rev uint64) []byte { return Restamp(e.Body.Bytes(), rev) },
 		})
 		if err != nil && !errors.Is(err, store.ErrConflict) {
 			return err
@@ -222,7 +222,7 @@ func (g *Ring) save() {
 	for at := g.order.Front(); at != nil; at = at.Next() {
 		item := at.Value.(ringItem)
 		if e, ok := g.registry.store.Get(item.key); ok {
-			saved = append(saved, savedObject{AgeSeconds: int64(time.Since(item.seen) / time.Second), Object: e.Body})
+			saved = append(saved, savedObject{AgeSeconds: int64(time.Since(item.seen) / time.Second), Object: e.Body.Bytes()})
 		}
 	}
 	if err := saveRing(g.config.File, saved); err != nil {

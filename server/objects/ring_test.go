@@ -127,7 +127,7 @@ func TestRing(t *testing.T) {
 			}
 			got, err := r.Get(t.Context(), events, "default", "e1")
 			if e := decode[corev1.Event](t, got); err != nil || e.Count != 2 || e.ResourceVersion != fmt.Sprint(got.Rev) || got.Rev>>32 != 2 {
-				t.Errorf("%s, %v", got.Body, err)
+				t.Errorf("%s, %v", got.Body.Bytes(), err)
 			}
 			<-time.After(11 * time.Minute)
 			synctest.Wait()

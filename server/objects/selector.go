@@ -3,7 +3,6 @@ package objects
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -23,15 +22,20 @@ const (
 
 // traits is what is kept decoded of each stored object.
 type traits struct {
-	labels   labels.Set
-	fields   fields.Set // of Kind.Fields
+	labels   words // names and values in turn
+	fields   words // the values of Kind.FieldNames, in that order
 	deleting bool
 }
 
 func traitsOf(k *Kind, obj Object) traits {
-	t := traits{labels: maps.Clone(obj.GetLabels()), deleting: obj.GetDeletionTimestamp() != nil}
+	t := traits{labels: wordsOfMap(obj.GetLabels()), deleting: obj.GetDeletionTimestamp() != nil}
 	if k.Fields != nil {
-		t.fields = k.Fields(obj)
+		set := k.Fields(obj)
+		values := make([]string, len(k.FieldNames))
+		for i, name := range k.FieldNames {
+			values[i] = set[name]
+		}
+		t.fields = wordsOf(values)
 	}
 	return t
 }
@@ -41,7 +45,7 @@ func traitsOf(k *Kind, obj Object) traits {
 func traitsOfEntry(k *Kind, e store.Entry) traits {
 	return e.Memo.Get(func() any {
 		if k.Fields != nil {
-			if obj, err := k.Decode(e.Body); err == nil {
+			if obj, err := k.Decode(e.Body.Bytes()); err == nil {
 				return traitsOf(k, obj)
 			}
 		}
@@ -51,10 +55,10 @@ func traitsOfEntry(k *Kind, e store.Entry) traits {
 				DeletionTimestamp *metav1.Time      `json:"deletionTimestamp"`
 			} `json:"metadata"`
 		}
-		if err := json.Unmarshal(e.Body, &cut); err != nil {
+		if err := json.Unmarshal(e.Body.Bytes(), &cut); err != nil {
 			return traits{}
 		}
-		return traits{labels: cut.Metadata.Labels, deleting: cut.Metadata.DeletionTimestamp != nil}
+		return traits{labels: wordsOfMap(cut.Metadata.Labels), deleting: cut.Metadata.DeletionTimestamp != nil}
 	}).(traits)
 }
 
@@ -96,19 +100,49 @@ func (s selection) has(e store.Entry) bool {
 		return true
 	}
 	t := traitsOfEntry(s.kind, e)
-	return (s.labels == nil || s.labels.Matches(t.labels)) &&
-		(s.fields == nil || s.fields.Matches(fieldView{e.Key, t.fields}))
+	return (s.labels == nil || s.labels.Matches(labelView(t.labels))) &&
+		(s.fields == nil || s.fields.Matches(fieldView{e.Key, s.kind.FieldNames, t.fields}))
 }
 
-// fieldView is an entry as a field selector sees it.
+// labelView is an entry's labels as a selector sees them.
+type labelView words
+
+// Lookup implements labels.Labels.
+func (v labelView) Lookup(label string) (value string, exists bool) {
+	var name string
+	for rest := words(v); rest != ""; {
+		name, rest = rest.next()
+		value, rest = rest.next()
+		if name == label {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// Has implements labels.Labels.
+func (v labelView) Has(label string) bool {
+	_, exists := v.Lookup(label)
+	return exists
+}
+
+// Get implements labels.Labels.
+func (v labelView) Get(label string) string {
+	value, _ := v.Lookup(label)
+	return value
+}
+
+// fieldView is an entry as a field selector sees it: beside its key the values of
+// the fields that names lists.
 type fieldView struct {
-	key   store.Key
-	extra fields.Set
+	key    store.Key
+	names  []string
+	values words
 }
 
 // Has implements fields.Fields.
 func (v fieldView) Has(field string) bool {
-	return field == fieldName || field == fieldNamespace || v.extra.Has(field)
+	return field == fieldName || field == fieldNamespace || slices.Contains(v.names, field)
 }
 
 // Get implements fields.Fields.
@@ -119,5 +153,15 @@ func (v fieldView) Get(field string) string {
 	case fieldNamespace:
 		return v.key.Namespace
 	}
-	return v.extra.Get(field)
+	rest := v.values
+	for _, name := range v.names {
+		if rest == "" {
+			break // its body could not be decoded
+		}
+		var value string
+		if value, rest = rest.next(); name == field {
+			return value
+		}
+	}
+	return ""
 }

@@ -58,7 +58,8 @@ func (u *update) try(ctx context.Context) (Result, error) {
 	if !ok {
 		return Result{}, apierrors.NewNotFound(k.GroupResource(), u.name)
 	}
-	old, err := k.Decode(entry.Body)
+	was := entry.Body.Bytes()
+	old, err := k.Decode(was)
 	if err != nil {
 		return Result{}, err
 	}
@@ -73,7 +74,7 @@ func (u *update) try(ctx context.Context) (Result, error) {
 	if obj, err = u.rules(ctx, obj, old); err != nil {
 		return Result{}, err
 	}
-	e, err := u.encode(ctx, obj, old, entry)
+	e, err := u.encode(ctx, obj, old, entry.Rev, was)
 	if err != nil {
 		return Result{}, err
 	}
@@ -81,9 +82,9 @@ func (u *update) try(ctx context.Context) (Result, error) {
 	switch body := e.at(entry.Rev); {
 	case ended(obj) && !u.options.DryRun:
 		res.Stored, err = r.remove(ctx, k, obj, e, entry.Rev)
-	case bytes.Equal(body, entry.Body):
+	case bytes.Equal(body, was):
 	case u.options.DryRun:
-		res.Body = body
+		res.Body = store.NewBody(body)
 	default:
 		res.Stored, err = r.commit(ctx, k, obj, e, entry.Rev)
 	}
@@ -129,14 +130,14 @@ func (u *update) rules(ctx context.Context, obj, old Object) (Object, error) {
 
 // encode returns obj with its managedFields brought up to date. If nothing but
 // the times in them would change, that is the stored body.
-func (u *update) encode(ctx context.Context, obj, old Object, entry store.Entry) (encoded, error) {
+func (u *update) encode(ctx context.Context, obj, old Object, rev uint64, was []byte) (encoded, error) {
 	wanted := obj.GetManagedFields()
 	obj.SetManagedFields(old.GetManagedFields())
 	e, err := encode(u.kind, obj)
 	if err != nil {
 		return e, err
 	}
-	unchanged := bytes.Equal(e.at(entry.Rev), entry.Body)
+	unchanged := bytes.Equal(e.at(rev), was)
 	switch {
 	case unchanged && (u.applied && sameManagers(wanted, old.GetManagedFields()) || !u.applied && !setsManagers(wanted, old)):
 		return e, nil

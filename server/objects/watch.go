@@ -35,30 +35,21 @@ type WatchEvent struct {
 	Stored
 }
 
-// Watch is a running watch.
+// Watch is a position in the changes of a selection. It needs no closing and is for
+// one goroutine: a server has thousands of them that wait.
 type Watch struct {
-	events chan WatchEvent
-	stop   context.CancelFunc
-	done   chan struct{}
-	err    error // set before events is closed
+	registry  *Registry
+	selection selection
+	source    *store.Watcher
+	options   WatchOptions
+	initial   []store.Entry // to be sent first
+	begun     bool          // that was sent
+	marked    uint64        // the revision of the last bookmark
 }
 
-// Events returns the channel of events. It is closed when the watch ends.
-func (w *Watch) Events() <-chan WatchEvent { return w.events }
-
-// Err says, once Events is closed, why: nil after Stop or the context's end,
-// else a StatusError: 410 when the reader was too slow and must list again.
-func (w *Watch) Err() error { return w.err }
-
-// Stop ends the watch and waits for its goroutine.
-func (w *Watch) Stop() {
-	w.stop()
-	<-w.done
-}
-
-// Watch begins a watch of a namespace, or of all when it is "". It ends with
-// ctx or Stop. It fails as List does; From takes the place of At.
-func (r *Registry) Watch(ctx context.Context, k *Kind, namespace string, opts WatchOptions) (*Watch, error) {
+// Watch begins a watch of a namespace, or of all when it is "". It fails as List
+// does; From takes the place of At.
+func (r *Registry) Watch(k *Kind, namespace string, opts WatchOptions) (*Watch, error) {
 	s, err := newSelection(k, namespace, opts.Labels, opts.Fields)
 	if err != nil {
 		return nil, err
@@ -67,11 +58,42 @@ func (r *Registry) Watch(ctx context.Context, k *Kind, namespace string, opts Wa
 	if err != nil {
 		return nil, r.readError(opts.From, err)
 	}
-	ctx, stop := context.WithCancel(ctx)
-	w := &Watch{events: make(chan WatchEvent, 16), stop: stop, done: make(chan struct{})}
-	run := watchRun{Watch: w, registry: r, selection: s, source: source, options: opts}
-	go run.run(ctx, initial) // ends with ctx; Stop waits for it
-	return w, nil
+	return &Watch{registry: r, selection: s, source: source, options: opts, initial: initial}, nil
+}
+
+// Next blocks until there are events and returns some of them, oldest first. It
+// fails with ctx's error, or with a StatusError: 410 when the reader was too slow
+// and must list again.
+func (w *Watch) Next(ctx context.Context) ([]WatchEvent, error) {
+	for ctx.Err() == nil {
+		events, err := w.some(ctx)
+		if err != nil && ctx.Err() == nil {
+			return nil, w.registry.readError(w.source.Revision(), err)
+		}
+		if len(events) > 0 {
+			return events, nil
+		}
+	}
+	return nil, ctx.Err()
+}
+
+// Each calls do for every event until ctx ends, and returns nil then. Other errors
+// are Next's, or do's.
+func (w *Watch) Each(ctx context.Context, do func(WatchEvent) error) error {
+	for {
+		events, err := w.Next(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			if err := do(e); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // openWatch returns the source of events and the state to send first.
@@ -95,76 +117,54 @@ func (r *Registry) openWatch(k *Kind, namespace string, opts WatchOptions) (*sto
 	}
 }
 
-// watchRun is the goroutine of a Watch.
-type watchRun struct {
-	*Watch
-	registry  *Registry
-	selection selection
-	source    *store.Watcher
-	options   WatchOptions
-	marked    uint64 // the revision of the last bookmark
-}
-
-func (w *watchRun) run(ctx context.Context, initial []store.Entry) {
-	defer close(w.done)
-	defer w.stop()
-	defer close(w.events)
-	if w.sendInitial(ctx, initial) != nil {
-		return
+// some returns the next events, or none.
+func (w *Watch) some(ctx context.Context) ([]WatchEvent, error) {
+	if !w.begun {
+		return w.begin(), nil
 	}
-	initial = nil // not to be kept alive by this goroutine
-	for {
-		if err := w.follow(ctx); err != nil {
-			if ctx.Err() == nil {
-				w.err = w.registry.readError(w.source.Revision(), err)
-			}
-			return
-		}
-	}
-}
-
-func (w *watchRun) sendInitial(ctx context.Context, initial []store.Entry) error {
-	for _, e := range initial {
-		if w.selection.has(e) {
-			if err := w.send(ctx, watch.Added, storedOf(e)); err != nil {
-				return err
-			}
-		}
-	}
-	w.marked = w.source.Revision()
-	if w.options.SendInitialEvents {
-		return w.send(ctx, watch.Bookmark, w.bookmark(true))
-	}
-	return nil
-}
-
-// follow sends the next events, or a bookmark when there are none for a while.
-func (w *watchRun) follow(ctx context.Context) error {
 	wait, cancel := ctx, func() {}
 	if w.options.Bookmarks {
 		wait, cancel = context.WithTimeout(ctx, w.registry.config.BookmarkEvery)
 	}
-	events, err := w.source.Next(wait)
+	changes, err := w.source.Next(wait)
 	cancel()
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		if w.source.Revision() == w.marked {
-			return nil
+			return nil, nil
 		}
 		w.marked = w.source.Revision()
-		return w.send(ctx, watch.Bookmark, w.bookmark(false))
+		return []WatchEvent{{watch.Bookmark, w.bookmark(false)}}, nil
 	}
-	for _, e := range events {
+	var events []WatchEvent
+	for _, e := range changes {
 		if t, s := w.translate(e); t != "" {
-			if err := w.send(ctx, t, s); err != nil {
-				return err
-			}
+			events = append(events, WatchEvent{t, s})
 		}
 	}
-	return err
+	return events, err
+}
+
+// begin returns a part of the present state, and behind the last its bookmark.
+func (w *Watch) begin() []WatchEvent {
+	var events []WatchEvent
+	part := w.initial[:min(len(w.initial), entriesPerLook)]
+	for _, e := range part {
+		if w.selection.has(e) {
+			events = append(events, WatchEvent{watch.Added, storedOf(e)})
+		}
+	}
+	if w.initial = w.initial[len(part):]; len(w.initial) > 0 {
+		return events
+	}
+	w.initial, w.begun, w.marked = nil, true, w.source.Revision() // not to be kept alive by the watch
+	if w.options.SendInitialEvents {
+		events = append(events, WatchEvent{watch.Bookmark, w.bookmark(true)})
+	}
+	return events
 }
 
 // translate says what e is to this selection; "" when it does not concern it.
-func (w *watchRun) translate(e store.Event) (watch.EventType, Stored) {
+func (w *Watch) translate(e store.Event) (watch.EventType, Stored) {
 	was := w.selection.has(e.Prev)
 	is := e.Type != store.Deleted && w.selection.has(e.Entry)
 	switch {
@@ -175,26 +175,17 @@ func (w *watchRun) translate(e store.Event) (watch.EventType, Stored) {
 	case was && e.Type == store.Deleted:
 		return watch.Deleted, storedOf(e.Entry)
 	case was:
-		return watch.Deleted, Stored{Rev: e.Rev, Body: Restamp(e.Prev.Body, e.Rev)}
+		return watch.Deleted, Stored{Rev: e.Rev, Body: store.NewBody(Restamp(e.Prev.Body.Bytes(), e.Rev))}
 	}
 	return "", Stored{}
 }
 
-func (w *watchRun) send(ctx context.Context, t watch.EventType, s Stored) error {
-	select {
-	case w.events <- WatchEvent{t, s}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (w *watchRun) bookmark(initialEnd bool) Stored {
+func (w *Watch) bookmark(initialEnd bool) Stored {
 	annotations := ""
 	if initialEnd {
 		annotations = fmt.Sprintf(`,"annotations":{%q:"true"}`, metav1.InitialEventsAnnotationKey)
 	}
 	rev, k := w.source.Revision(), w.selection.kind
-	return Stored{Rev: rev, Body: fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"%s}}`,
-		k.Kind, k.GroupVersion().String(), rev, annotations)}
+	return Stored{Rev: rev, Body: store.NewBody(fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"%s}}`,
+		k.Kind, k.GroupVersion().String(), rev, annotations))}
 }

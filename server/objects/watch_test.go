@@ -19,18 +19,17 @@ import (
 	"bramble.dev/bramble/server/store"
 )
 
-func startWatch(t *testing.T, r *objects.Registry, k *objects.Kind, ns string, opts objects.WatchOptions) *objects.Watch {
+func startWatch(t *testing.T, r *objects.Registry, k *objects.Kind, ns string, opts objects.WatchOptions) *watching {
 	t.Helper()
-	w, err := r.Watch(t.Context(), k, ns, opts)
+	w, err := r.Watch(k, ns, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.Stop)
-	return w
+	return &watching{Watch: w}
 }
 
 // expect reads events and compares them, written as TYPE name.
-func expect(t *testing.T, w *objects.Watch, want ...string) (last objects.WatchEvent) {
+func expect(t *testing.T, w *watching, want ...string) (last objects.WatchEvent) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -126,11 +125,11 @@ func TestWatchFromNowAndFromThen(t *testing.T) {
 	expect(t, now, "ADDED b", "MODIFIED a", "DELETED b")
 	then := startWatch(t, r, pods, "default", objects.WatchOptions{From: a.Rev})
 	expect(t, then, "ADDED b", "MODIFIED a", "DELETED b")
-	if _, err := r.Watch(t.Context(), pods, "", objects.WatchOptions{From: 1}); !apierrors.IsResourceExpired(err) {
+	if _, err := r.Watch(pods, "", objects.WatchOptions{From: 1}); !apierrors.IsResourceExpired(err) {
 		t.Errorf("an earlier run: %v", err)
 	}
 	for _, initial := range []bool{false, true} {
-		_, err := r.Watch(t.Context(), pods, "", objects.WatchOptions{From: 1 << 60, SendInitialEvents: initial})
+		_, err := r.Watch(pods, "", objects.WatchOptions{From: 1 << 60, SendInitialEvents: initial})
 		if !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 			t.Errorf("the future: %v", err)
 		}
@@ -155,9 +154,8 @@ func TestWatchOfASelection(t *testing.T) {
 	del(t, r, pods, "a", grace(0))
 	expect(t, onNode, "MODIFIED a", "DELETED a")
 	create(t, r, pods, pod("b"))
-	if n := len(labelled.Events()); n != 0 {
-		t.Errorf("%d events of what is not selected", n)
-	}
+	update(t, r, pods, "", "b", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "y"} })
+	expect(t, labelled, "ADDED b") // and nothing of what is not selected
 }
 
 func TestInitialEvents(t *testing.T) {
@@ -198,12 +196,8 @@ func TestSlowWatchIsCutOff(t *testing.T) {
 	for i := range 300 {
 		create(t, r, events, &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("e", i)}})
 	}
-	n := 0
-	for range w.Events() {
-		n++
-	}
-	if !apierrors.IsResourceExpired(w.Err()) || n == 300 {
-		t.Errorf("%d events and %v", n, w.Err())
+	if err := w.Each(t.Context(), func(objects.WatchEvent) error { return nil }); !apierrors.IsResourceExpired(err) {
+		t.Errorf("a slow watch: %v", err)
 	}
 }
 
@@ -211,20 +205,19 @@ func TestWatchEnds(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	r := newRegistry(t, s, objects.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
-	w, err := r.Watch(ctx, pods, "", objects.WatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := startWatch(t, r, pods, "", objects.WatchOptions{})
 	cancel()
-	if _, ok := <-w.Events(); ok || w.Err() != nil {
-		t.Errorf("a cancelled watch: %v", w.Err())
+	if _, err := w.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled watch: %v", err)
 	}
-	w = startWatch(t, r, pods, "", objects.WatchOptions{})
+	if err := w.Each(ctx, func(objects.WatchEvent) error { return nil }); err != nil {
+		t.Errorf("a cancelled watch, to its end: %v", err)
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := <-w.Events(); ok || !apierrors.IsServiceUnavailable(w.Err()) {
-		t.Errorf("with the store closed: %v", w.Err())
+	if _, err := w.Next(t.Context()); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("with the store closed: %v", err)
 	}
 	if _, err := r.Create(t.Context(), pods, "default", pod("a"), objects.WriteOptions{}); err == nil || errors.Is(err, store.ErrClosed) {
 		t.Errorf("a write to a closed store: %v", err)

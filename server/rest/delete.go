@@ -46,8 +46,8 @@ func (s *server) delete(w http.ResponseWriter, r *request) error {
 
 func deletedStatus(k *objects.Kind, name string, res objects.Result) (metav1.Status, error) {
 	var object metav1.PartialObjectMetadata
-	if len(res.Body) > 0 {
-		if err := json.Unmarshal(res.Body, &object); err != nil {
+	if res.Body.Len() > 0 {
+		if err := json.Unmarshal(res.Body.Bytes(), &object); err != nil {
 			return metav1.Status{}, fmt.Errorf("cannot read the deleted %s: %w", k.Kind, err)
 		}
 	}

@@ -48,7 +48,7 @@ func (s *server) deleteCollection(w http.ResponseWriter, r *request) error {
 
 func nameOf(item objects.Stored) (string, error) {
 	var object metav1.PartialObjectMetadata
-	if err := json.Unmarshal(item.Body, &object); err != nil {
+	if err := json.Unmarshal(item.Body.Bytes(), &object); err != nil {
 		return "", fmt.Errorf("cannot read a stored object's metadata: %w", err)
 	}
 	return object.Name, nil

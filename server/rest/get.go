@@ -30,9 +30,9 @@ func (s *server) shape(r *request, f form, stored objects.Stored) ([]byte, error
 	case formTable:
 		return s.tableOf(r, revisionMeta(stored.Rev), []objects.Stored{stored}, true)
 	case formMetadata:
-		return metadataOf(stored.Body)
+		return metadataOf(stored.Body.Bytes())
 	}
-	return stored.Body, nil
+	return stored.Body.Bytes(), nil
 }
 
 // respond sends the outcome of a write, with its warnings.

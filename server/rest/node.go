@@ -24,7 +24,7 @@ func (s *server) boundPod(r *request, name string) (*corev1.Pod, http.RoundTripp
 		return nil, nil, err
 	}
 	var pod corev1.Pod
-	if err := json.Unmarshal(stored.Body, &pod); err != nil {
+	if err := json.Unmarshal(stored.Body.Bytes(), &pod); err != nil {
 		return nil, nil, fmt.Errorf("cannot read pod %s: %w", name, err)
 	}
 	if pod.Spec.NodeName == "" {

@@ -70,7 +70,7 @@ func sendList(w http.ResponseWriter, r *http.Request, apiVersion, kind string, m
 	out := newListWriter(w, r)
 	out.add(fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, kind, apiVersion, head))
 	for i, item := range items {
-		body := item.Body
+		body := item.Body.Bytes()
 		if convert != nil {
 			if body, err = convert(body); err != nil {
 				return out.fail(err)

@@ -80,16 +80,16 @@ func agePosition(k *objects.Kind) int {
 }
 
 func rowOf(k *objects.Kind, item objects.Stored, include metav1.IncludeObjectPolicy, now time.Time) (metav1.TableRow, error) {
-	obj := k.New()
-	if err := json.Unmarshal(item.Body, obj); err != nil {
+	obj, body := k.New(), item.Body.Bytes()
+	if err := json.Unmarshal(body, obj); err != nil {
 		return metav1.TableRow{}, fmt.Errorf("cannot read a stored %s: %w", k.Kind, err)
 	}
 	row := metav1.TableRow{Cells: cellsOf(k, obj, now)}
 	switch include {
 	case metav1.IncludeObject:
-		row.Object = runtime.RawExtension{Raw: item.Body}
+		row.Object = runtime.RawExtension{Raw: body}
 	case metav1.IncludeMetadata:
-		raw, err := metadataOf(item.Body)
+		raw, err := metadataOf(body)
 		if err != nil {
 			return row, err
 		}

@@ -43,12 +43,11 @@ func (s *server) watch(w http.ResponseWriter, r *request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
-	changes, err := s.cfg.Registry.Watch(ctx, r.kind, r.Namespace, opts)
+	changes, err := s.cfg.Registry.Watch(r.kind, r.Namespace, opts)
 	out := &eventStream{s: s, r: r, form: f, w: w, control: http.NewResponseController(w)}
 	if err != nil {
 		return out.refuse(err)
 	}
-	defer changes.Stop()
 	out.start()
 	out.run(ctx, changes)
 	return nil
@@ -126,24 +125,21 @@ func (e *eventStream) refuse(err error) error {
 
 func (e *eventStream) run(ctx context.Context, changes *objects.Watch) {
 	for {
-		select {
-		case <-ctx.Done():
+		events, err := changes.Next(ctx)
+		if ctx.Err() != nil {
 			return
-		case event, ok := <-changes.Events():
-			if !ok {
-				if err := changes.Err(); err != nil {
-					e.fail(err)
-				}
-				return
-			}
+		}
+		if err != nil {
+			e.fail(err)
+			return
+		}
+		for _, event := range events {
 			if err := e.send(event); err != nil {
 				return // the client is gone
 			}
-			if len(changes.Events()) == 0 {
-				e.flush()
-				_ = e.control.SetWriteDeadline(time.Time{}) // it is taken; HTTP/2 would end a quiet stream too
-			}
 		}
+		e.flush()
+		_ = e.control.SetWriteDeadline(time.Time{}) // it is taken; HTTP/2 would end a quiet stream too
 	}
 }
 
@@ -163,13 +159,13 @@ func (e *eventStream) fail(err error) {
 }
 
 func (e *eventStream) send(event objects.WatchEvent) error {
-	body := event.Body
+	body := event.Body.Bytes()
 	var err error
 	switch {
 	case e.form == formTable && event.Type == watch.Bookmark:
 		body, err = e.s.tableOf(e.r, revisionMeta(event.Rev), nil, false)
 	case e.form == formTable:
-		body, err = e.s.tableOf(e.r, revisionMeta(event.Rev), []objects.Stored{{Rev: event.Rev, Body: body}}, !e.columns)
+		body, err = e.s.tableOf(e.r, revisionMeta(event.Rev), []objects.Stored{event.Stored}, !e.columns)
 		e.columns = true
 	case e.form == formMetadata:
 		body, err = metadataOf(body)

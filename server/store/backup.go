@@ -125,7 +125,7 @@ func (d *database) succeed(entries []Entry, restamp func([]byte, uint64) []byte)
 	err = d.transact(func() error {
 		for i, e := range entries {
 			rev := run<<32 + uint64(i) + 1
-			if _, err := d.put.Exec(e.Resource, e.Namespace, e.Name, int64(rev), seal(restamp(e.Body, rev))); err != nil {
+			if _, err := d.put.Exec(e.Resource, e.Namespace, e.Name, int64(rev), seal(restamp(e.Body.Bytes(), rev))); err != nil {
 				return err
 			}
 		}

@@ -50,8 +50,8 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Error("what came after the backup is there")
 	}
 	got, ok := r.Get(key("a"))
-	if !ok || got.Rev <= last || string(got.Body) != fmt.Sprintf("a@%d", got.Rev) {
-		t.Errorf("what was backed up: %s at %d, %v", got.Body, got.Rev, ok)
+	if !ok || got.Rev <= last || string(got.Body.Bytes()) != fmt.Sprintf("a@%d", got.Rev) {
+		t.Errorf("what was backed up: %s at %d, %v", got.Body.Bytes(), got.Rev, ok)
 	}
 	for _, rev := range []uint64{a, last, r.Revision() - 1} {
 		if _, err := r.Watch("pods", rev); !errors.Is(err, store.ErrCompact) {

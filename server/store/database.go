@@ -194,10 +194,11 @@ func (d *database) load(each func(Entry)) error {
 		if err := rows.Scan(&e.Resource, &e.Namespace, &e.Name, &e.Rev, &sealed); err != nil {
 			return err
 		}
-		if e.Body, err = unseal(sealed); err != nil {
+		body, err := unseal(sealed)
+		if err != nil {
 			return fmt.Errorf("cannot read %s %s/%s: %w", e.Resource, e.Namespace, e.Name, err)
 		}
-		e.Memo = &Memo{}
+		e.Body, e.Memo = pack(body), &Memo{}
 		each(e)
 	}
 	return rows.Err()

@@ -32,3 +32,9 @@ func (s *Store) ForgetTrial() {
 	defer s.health.mu.Unlock()
 	s.health.tried = time.Time{}
 }
+
+// Pack is pack.
+func Pack(plain []byte) *Body { return pack(plain) }
+
+// Unpack decompresses b, which is compressed.
+func (b *Body) Unpack() []byte { return b.unpack() }

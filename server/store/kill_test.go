@@ -97,8 +97,8 @@ func TestKill(t *testing.T) {
 		for name, rev := range saved {
 			// A later write may have been made without being acknowledged.
 			e, ok := s.Get(key(name))
-			if !ok || e.Rev < rev || !strings.HasPrefix(string(e.Body), fmt.Sprint(e.Rev, " ")) {
-				t.Fatalf("point %d: %s was saved at %d and is %d, %.20q", point, name, rev, e.Rev, e.Body)
+			if !ok || e.Rev < rev || !strings.HasPrefix(string(e.Body.Bytes()), fmt.Sprint(e.Rev, " ")) {
+				t.Fatalf("point %d: %s was saved at %d and is %d, %.20q", point, name, rev, e.Rev, e.Body.Bytes())
 			}
 		}
 		if handedOut[s.Revision()] {

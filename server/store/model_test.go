@@ -143,8 +143,8 @@ func (m *model) compare(t *rapid.T, resource, namespace string, want map[store.K
 		t.Fatalf("%d %s in %q, want %d", len(got), resource, namespace, n)
 	}
 	for i, e := range got {
-		if v := want[e.Key]; v.rev != e.Rev || v.body != string(e.Body) {
-			t.Fatalf("%v is %d %s, want %+v", e.Key, e.Rev, e.Body, v)
+		if v := want[e.Key]; v.rev != e.Rev || v.body != string(e.Body.Bytes()) {
+			t.Fatalf("%v is %d %s, want %+v", e.Key, e.Rev, e.Body.Bytes(), v)
 		}
 		if i > 0 && got[i-1].Namespace+"/"+got[i-1].Name >= e.Namespace+"/"+e.Name {
 			t.Fatalf("%v stands after %v", e.Key, got[i-1].Key)

@@ -39,10 +39,10 @@ func (t *table) apply(e Event, onDisk bool, w Window) {
 		t.rows[key] = row{e.Entry, onDisk}
 	}
 	t.events = append(t.events, e)
-	t.bytes += len(e.Body)
+	t.bytes += e.Body.Len()
 	drop := 0
 	for ; len(t.events)-drop > w.Events || t.bytes > w.Bytes && drop < len(t.events); drop++ {
-		t.bytes -= len(t.events[drop].Body)
+		t.bytes -= t.events[drop].Body.Len()
 		t.floor = t.events[drop].Rev
 	}
 	// The dropped events' bodies must not be kept alive by the array; append

@@ -12,11 +12,11 @@ type Key struct {
 }
 
 // Entry is one stored object at one revision. Body is the encoded object with
-// that revision in it; it is shared and must not be changed.
+// that revision in it.
 type Entry struct {
 	Key
 	Rev  uint64
-	Body []byte
+	Body *Body
 	Memo *Memo // what readers derived from Body; never nil in a stored entry
 }
 

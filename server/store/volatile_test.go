@@ -80,13 +80,13 @@ func TestVolatileChangeOfADurableObject(t *testing.T) {
 	a := put(t, s, "a", 0)
 	b := put(t, s, "b", 0)
 	a2 := commit(t, s, store.Change{Key: key("a"), Rev: a, Volatile: true, Body: text("in memory")})
-	if e, _ := s.Get(key("a")); e.Rev != a2 || !bytes.HasPrefix(e.Body, []byte("in memory")) {
+	if e, _ := s.Get(key("a")); e.Rev != a2 || !bytes.HasPrefix(e.Body.Bytes(), []byte("in memory")) {
 		t.Errorf("now it is %+v", e)
 	}
 	commit(t, s, store.Change{Key: key("b"), Rev: b, Volatile: true, Delete: true, Body: text("b")})
 	s.Close()
 	s = open(t, dir)
-	if e, _ := s.Get(key("a")); e.Rev != a || string(e.Body) != fmt.Sprintf("a@%d", a) {
+	if e, _ := s.Get(key("a")); e.Rev != a || string(e.Body.Bytes()) != fmt.Sprintf("a@%d", a) {
 		t.Errorf("after a restart it is %+v", e)
 	}
 	if _, ok := s.Get(key("b")); ok {

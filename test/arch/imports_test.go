@@ -80,6 +80,7 @@ var homes = map[string][]string{
 	"github.com/containers/podman":         {"nodeagent/runtime"},
 	"github.com/containernetworking":       {"nodeagent/network"},
 	"github.com/mattn/go-sqlite3":          {"server/store"},
+	"github.com/klauspost/compress":        {"server/store"},
 	"github.com/coreos/go-systemd":         {"systemd"},
 	"github.com/spf13/viper":               {"cmd"},
 	"github.com/spf13/cobra":               {"cmd"},
