@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ type node struct {
 	more   chan string // further lines of a followed log
 }
 
-func (n *node) Transport(name string) (http.RoundTripper, error) {
+func (n *node) Transport(_ context.Context, name string) (http.RoundTripper, error) {
 	if name != "n1" {
 		return nil, errors.New("not connected")
 	}
