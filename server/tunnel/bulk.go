@@ -90,7 +90,7 @@ func (s *hubSession) askForBulk(limit time.Duration) error {
 	}
 	req.Close = true // no stream stays behind
 	resp, err := s.transport.RoundTrip(req)
-	if s.mux.IsClosed() {
+	if err != nil && s.mux.IsClosed() {
 		return ErrNotConnected
 	}
 	if err != nil {

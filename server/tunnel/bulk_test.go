@@ -116,10 +116,6 @@ func TestCallersWhoWaitAskOnce(t *testing.T) {
 		left <- err
 	}()
 	<-g.tried
-	leave() // who asked first leaves; those who come later get what it asked for
-	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller who left got %v", err)
-	}
 	var group sync.WaitGroup
 	var got atomic.Int32
 	for range 20 {
@@ -129,6 +125,11 @@ func TestCallersWhoWaitAskOnce(t *testing.T) {
 			}
 			got.Add(1)
 		})
+	}
+	passed(t, 50*time.Millisecond)
+	leave() // who asked first; the others get what it asked for
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller who left got %v", err)
 	}
 	passed(t, 50*time.Millisecond)
 	if got.Load() != 0 {
@@ -224,6 +225,7 @@ func TestControlIsLostWhileBulkIsWaitedFor(t *testing.T) {
 		got <- err
 	}()
 	<-g.tried
+	passed(t, 50*time.Millisecond) // the node's answer is heard, too
 	s.hub.Disconnect("kitchen")
 	select {
 	case err := <-got:
@@ -234,7 +236,10 @@ func TestControlIsLostWhileBulkIsWaitedFor(t *testing.T) {
 		t.Fatal("nobody was told that control is gone")
 	}
 	close(g.opened)
-	s.bulk(t, "kitchen")
+	eventually(t, "reached again", func() bool {
+		_, err := s.hub.Transport(t.Context(), "kitchen")
+		return err == nil
+	})
 }
 
 func TestBulkThatCannotBeDialled(t *testing.T) {
