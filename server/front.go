@@ -74,7 +74,7 @@ func newFront(ctx context.Context, p *parts, timeout time.Duration, log *slog.Lo
 	return &front{http: srv, context: requests, end: end, tls: config, tunnel: tunnel, timeout: timeout, log: log}
 }
 
-// serveTunnel serves one of a node's two connections until it ends, and closes it.
+// serveTunnel serves one of a node's connections until it ends, and closes it.
 func serveTunnel(ctx context.Context, p *parts, conn *tls.Conn) error {
 	defer conn.Close()
 	certs := conn.ConnectionState().PeerCertificates

@@ -90,7 +90,7 @@ func writeKinds(t *testing.T, doc *bytes.Buffer, registry *objects.Registry, han
 	}
 	doc.WriteString("\nA verb that a line does not name is answered 405, a resource that is not here 404.\n" +
 		"TestEveryVerbOfEveryKind (server/verbs_test.go) does all of that with each, and status; the\n" +
-		"other subresources are shown by the tests of test/e2e.\n" +
+		"other subresources have tests of their own.\n" +
 		"Patches are JSON, merge, strategic merge and server-side apply.\n\n" +
 		"Field selectors, beside `metadata.name` and `metadata.namespace`:\n\n")
 	for _, k := range registry.Kinds() {

@@ -26,10 +26,10 @@ type Authorizer interface {
 	Authorize(ctx context.Context, a auth.Attributes) (allowed bool, reason string, err error)
 }
 
-// Nodes gives a way to the HTTP server of a node's agent. Transport fails when
-// the node is not connected.
+// Nodes gives a way to the HTTP server of a node's agent. Transport may have to
+// open it, for as long as ctx lasts, and fails when the node is not connected.
 type Nodes interface {
-	Transport(node string) (http.RoundTripper, error)
+	Transport(ctx context.Context, node string) (http.RoundTripper, error)
 }
 
 // Check is one line of /livez and /readyz. Run must be quick, and safe for

@@ -33,17 +33,27 @@ func (s *server) boundPod(r *request, name string) (*corev1.Pod, http.RoundTripp
 	return &pod, s.transport(pod.Spec.NodeName), nil
 }
 
-// transport returns the way to a node; one that is not connected answers every
-// request with the error.
+// transport returns the way to a node, which is looked for with each request.
 func (s *server) transport(node string) http.RoundTripper {
-	if s.cfg.Nodes == nil {
-		return refusing{notConnected(node, nil)}
+	return toNode{s.cfg.Nodes, node}
+}
+
+type toNode struct {
+	nodes Nodes // may be nil
+	name  string
+}
+
+// RoundTrip follows http.RoundTripper. For a node that is not connected it returns
+// an error that says so.
+func (n toNode) RoundTrip(r *http.Request) (*http.Response, error) {
+	if n.nodes == nil {
+		return nil, notConnected(n.name, nil)
 	}
-	t, err := s.cfg.Nodes.Transport(node)
+	t, err := n.nodes.Transport(r.Context(), n.name)
 	if err != nil {
-		return refusing{notConnected(node, err)}
+		return nil, notConnected(n.name, err)
 	}
-	return t
+	return t.RoundTrip(r)
 }
 
 func notConnected(node string, err error) error {
@@ -53,10 +63,6 @@ func notConnected(node string, err error) error {
 	}
 	return unavailable("node %q is not connected to the server%s: check that the board has power and a link, and bramble-agent on it", node, why)
 }
-
-type refusing struct{ err error }
-
-func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
 
 // nodeError makes a Status of a node's answer that is no success: the node's
 // own where it sent one.

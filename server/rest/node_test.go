@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ type node struct {
 	more   chan string // further lines of a followed log
 }
 
-func (n *node) Transport(name string) (http.RoundTripper, error) {
+func (n *node) Transport(_ context.Context, name string) (http.RoundTripper, error) {
 	if name != "n1" {
 		return nil, errors.New("not connected")
 	}
@@ -249,4 +250,55 @@ func TestFinalizeOfNamespace(t *testing.T) {
 	f.must(200, "PUT", "/api/v1/namespaces/ns/finalize", `{"metadata":{"name":"ns"}}`)
 	f.must(404, "PUT", "/api/v1/namespaces/ns/status", `{"metadata":{"name":"ns"}}`)
 	f.must(405, "GET", "/api/v1/namespaces/ns/finalize", "")
+}
+
+// waiting is a node that takes as long to be reached as its asker's context lasts.
+type waiting struct{ asked, left chan struct{} }
+
+func (n waiting) Transport(ctx context.Context, _ string) (http.RoundTripper, error) {
+	n.asked <- struct{}{}
+	<-ctx.Done()
+	n.left <- struct{}{}
+	return nil, ctx.Err()
+}
+
+func TestWayToTheNodeIsOpenedForTheRequest(t *testing.T) {
+	n := waiting{make(chan struct{}, 10), make(chan struct{}, 10)}
+	f := serve(t, func(c *rest.Config) { c.Nodes = n })
+	f.must(201, "POST", pods, `{"metadata":{"name":"p"},"spec":{"nodeName":"n1","containers":[{"name":"c"}]}}`)
+	f.must(200, "PATCH", pods+"/p/status", `{"status":{"podIP":"10.100.0.2"}}`, "Content-Type", mergePatch)
+	for _, path := range []string{"/p/log", "/p/proxy/", "/p/exec?command=ls&stdout=1", "/p/portforward"} {
+		ctx, leave := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.URL+pods+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(path, "/log") && !strings.Contains(path, "/proxy") {
+			req.Header.Set("Connection", "Upgrade")
+			req.Header.Set("Upgrade", "websocket")
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if resp, err := f.Client().Do(req); err == nil {
+				body, _ := io.ReadAll(resp.Body)
+				t.Errorf("%s: got %s %s", path, resp.Status, body)
+				resp.Body.Close()
+			}
+		}()
+		select {
+		case <-n.asked:
+			leave()
+			<-done
+			<-n.left
+		case <-done:
+			leave()
+			t.Errorf("%s: the way to the node was not asked for", path)
+		}
+	}
+	f.must(400, "GET", pods+"/p/log?container=none", "")
+	f.must(400, "POST", pods+"/p/exec?command=ls&stdout=1&container=none", "")
+	if len(n.asked) > 0 {
+		t.Error("a request that cannot be served opened the way to the node")
+	}
 }

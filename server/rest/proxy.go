@@ -40,8 +40,8 @@ func (s *server) proxy(w http.ResponseWriter, r *request) error {
 	}
 	transport := &http.Transport{
 		DisableKeepAlives: true, // a connection a request: nothing stays behind
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialPod(ctx, node, address)
+		DialContext: func(_ context.Context, _, _ string) (net.Conn, error) {
+			return dialPod(r.Context(), node, address) // which ends with the client; the other does not
 		},
 	}
 	proxy := &httputil.ReverseProxy{

@@ -10,15 +10,18 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bramble.dev/bramble/server/api"
 )
 
-// Dialer is the node's end. It keeps both connections up: Run dials, dials
-// again with back-off when one is lost, and serves Handler to the server's
-// requests. Fields are read only once Run has started; NewDialer sets defaults.
+// Dialer is the node's end. Run keeps control up: it dials, and dials again with
+// back-off when it is lost. Bulk it dials when the server asks for it, until it has
+// it or has tried for a while. On both it serves Handler to the server's requests.
+// Fields are read only once Run has started; NewDialer sets defaults.
 type Dialer struct {
 	Addresses func() []string             // "host:port", tried in turn; asked before each round
 	TLS       func() (*tls.Config, error) // asked before each dial; see ClientTLS
@@ -36,7 +39,8 @@ type Dialer struct {
 	Backoff   Backoff
 	Wait      time.Duration // how long DialContext waits for a session
 
-	links [2]*link // control, bulk
+	links   [2]*link     // control, bulk
+	reached atomic.Value // string: the address by which control was reached last
 }
 
 // Backoff is the pause between rounds of dialling: it doubles from Min to Max,
@@ -69,7 +73,7 @@ func ClientTLS(config *tls.Config) *tls.Config {
 	return config
 }
 
-// Run keeps both connections until ctx ends and returns ctx's error.
+// Run serves until ctx ends and returns ctx's error.
 func (d *Dialer) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	for _, l := range d.links {
@@ -89,8 +93,8 @@ func (d *Dialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error)
 // Connected reports whether the control connection is up.
 func (d *Dialer) Connected() bool { return d.links[0].current() != nil }
 
-// Redial opens new sessions, for a new certificate, and drains the old ones once
-// the new ones are up. It does not wait.
+// Redial opens new sessions in place of those that are up, for a new certificate,
+// and drains the old ones once the new ones are up. It does not wait.
 func (d *Dialer) Redial() {
 	for _, l := range d.links {
 		select {
@@ -103,9 +107,12 @@ func (d *Dialer) Redial() {
 // connect tries each address once.
 func (d *Dialer) connect(ctx context.Context, c Channel) (net.Conn, error) {
 	var errs []error
-	for _, address := range d.Addresses() {
+	for _, address := range d.addresses(c) {
 		conn, err := d.connectTo(ctx, c, address)
 		if err == nil {
+			if c == Control {
+				d.reached.Store(address)
+			}
 			return conn, nil
 		}
 		errs = append(errs, fmt.Errorf("cannot connect to %s: %w", address, err))
@@ -117,6 +124,17 @@ func (d *Dialer) connect(ctx context.Context, c Channel) (net.Conn, error) {
 		return nil, errors.New("no server address is known")
 	}
 	return nil, errors.Join(errs...)
+}
+
+// addresses are for bulk first the one that serves control: somebody waits, and
+// another may take all of that time to fail.
+func (d *Dialer) addresses(c Channel) []string {
+	all := d.Addresses()
+	reached, _ := d.reached.Load().(string)
+	if i := slices.Index(all, reached); c == Bulk && i > 0 {
+		return append([]string{reached}, slices.Delete(slices.Clone(all), i, i+1)...)
+	}
+	return all
 }
 
 func (d *Dialer) connectTo(ctx context.Context, c Channel, address string) (net.Conn, error) {

@@ -25,12 +25,17 @@ const (
 )
 
 // Hub is the server's end: it holds the sessions of all nodes. Its methods are
-// safe for concurrent use.
+// safe for concurrent use. Fields are read only once Serve was called; NewHub sets
+// defaults.
 type Hub struct {
-	log   *slog.Logger
-	keep  func(Channel) Keepalive
-	mu    sync.Mutex // protects nodes
-	nodes map[hubKey]*hubSession
+	Wait time.Duration // how long Transport waits for a bulk session
+	Idle time.Duration // how long a bulk session without streams is kept
+
+	log    *slog.Logger
+	keep   func(Channel) Keepalive
+	mu     sync.Mutex // protects nodes, asking, and what their fields say so of
+	nodes  map[hubKey]*hubSession
+	asking map[string]*asking // by node: who waits for a bulk session
 }
 
 type hubKey struct {
@@ -41,7 +46,10 @@ type hubKey struct {
 type hubSession struct {
 	*session
 	transport *http.Transport
-	draining  sync.WaitGroup // while another session takes its place
+	work      sync.WaitGroup // what Serve waits for: draining, and on control asking for bulk
+
+	used time.Time   // bulk: when last asked for, or left by a stream; Hub.mu protects it
+	idle *time.Timer // bulk: of the next look whether it is used; Hub.mu protects it
 }
 
 // NewHub returns a Hub without nodes. keep is nil for what fits
@@ -50,7 +58,7 @@ func NewHub(log *slog.Logger, keep func(Channel) Keepalive) *Hub {
 	if keep == nil {
 		keep = hubKeepalive
 	}
-	return &Hub{log: log, keep: keep, nodes: make(map[hubKey]*hubSession)}
+	return &Hub{Wait: askLimit, Idle: bulkIdle, log: log, keep: keep, nodes: make(map[hubKey]*hubSession), asking: make(map[string]*asking)}
 }
 
 // Serve reads a new connection's first line and serves handler to the node
@@ -69,13 +77,14 @@ func (h *Hub) Serve(ctx context.Context, conn net.Conn, user api.User, handler h
 	if err != nil {
 		return err
 	}
-	own := &hubSession{session: s, transport: streamTransport(s)}
+	own := &hubSession{session: s}
+	own.transport = h.streamTransport(own)
 	h.put(hubKey{node, channel}, own)
 	log.Debug("tunnel open", "channel", channel, "from", conn.RemoteAddr().String())
 	s.run()
 	h.drop(hubKey{node, channel}, own)
 	own.transport.CloseIdleConnections()
-	own.draining.Wait()
+	own.work.Wait()
 	log.Debug("tunnel closed", "channel", channel)
 	return nil
 }
@@ -99,20 +108,32 @@ func (h *Hub) put(key hubKey, s *hubSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if old := h.nodes[key]; old != nil {
-		old.draining.Go(old.replaced) // ends with the old session, whose Serve waits for it
+		old.work.Go(old.replaced) // ends with the old session, whose Serve waits for it
 	}
 	h.nodes[key] = s
+	if key.channel == Bulk {
+		s.used = time.Now()
+		s.idle = time.AfterFunc(h.Idle, func() { h.retire(key, s) })
+		h.answer(key.node, s, nil)
+	}
 }
 
 func (h *Hub) drop(key hubKey, s *hubSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.nodes[key] == s {
-		delete(h.nodes, key)
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	if h.nodes[key] != s {
+		return
+	}
+	delete(h.nodes, key)
+	if key.channel == Control {
+		h.answer(key.node, nil, ErrNotConnected)
 	}
 }
 
-// replaced ends a session once its streams have.
+// replaced ends a session that nobody finds any more, once its streams have ended.
 func (s *hubSession) replaced() {
 	s.transport.CloseIdleConnections()
 	limit := drainBulk
@@ -120,19 +141,6 @@ func (s *hubSession) replaced() {
 		limit = drainControl
 	}
 	s.drain(limit)
-}
-
-// Transport returns what carries HTTP requests to a node over its bulk
-// connection; their URLs are http with any host. It serves while that session
-// lives: ask again for each request. ErrNotConnected when there is none.
-func (h *Hub) Transport(node string) (http.RoundTripper, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s := h.nodes[hubKey{node, Bulk}]
-	if s == nil {
-		return nil, fmt.Errorf("cannot reach node %s: %w", node, ErrNotConnected)
-	}
-	return s.transport, nil
 }
 
 // Connected reports whether the node has a control session.
@@ -155,17 +163,21 @@ func (h *Hub) Disconnect(node string) {
 }
 
 // streamTransport speaks HTTP on streams that it opens in s.
-func streamTransport(s *session) *http.Transport {
+func (h *Hub) streamTransport(s *hubSession) *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			return s.mux.Open()
+			stream, err := s.mux.Open()
+			if err != nil {
+				return nil, err
+			}
+			return &usingConn{Conn: stream, left: func() { h.use(s) }}, nil
 		},
 		DisableCompression:    true,
 		MaxIdleConnsPerHost:   4,
-		IdleConnTimeout:       idleTimeout / 2, // before the server's end drops it
+		IdleConnTimeout:       min(idleTimeout/2, h.Idle), // before the node's end drops it
 		ResponseHeaderTimeout: time.Minute,
 	}
 }

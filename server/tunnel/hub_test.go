@@ -33,16 +33,12 @@ func TestRequestsBothWaysOfTwoNodes(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"kitchen", "attic"} {
-		eventually(t, name+" reached", func() bool {
-			rt, err := s.hub.Transport(name)
-			if err != nil {
-				return false
-			}
-			got, err := get(t, &http.Client{Transport: rt}, "http://node/logs")
-			return err == nil && got == name+" has /logs"
-		})
+		got, err := get(t, &http.Client{Transport: s.bulk(t, name)}, "http://node/logs")
+		if want := name + " has /logs"; got != want || err != nil {
+			t.Errorf("%s answered %q, %v, want %q", name, got, err, want)
+		}
 	}
-	if _, err := s.hub.Transport("cellar"); !errors.Is(err, tunnel.ErrNotConnected) {
+	if _, err := s.hub.Transport(t.Context(), "cellar"); !errors.Is(err, tunnel.ErrNotConnected) {
 		t.Errorf("Transport of an unknown node: %v, want ErrNotConnected", err)
 	}
 }
@@ -58,12 +54,8 @@ func TestControlIsQuickWhileBulkIsSaturated(t *testing.T) {
 			}
 		}
 	}), nil)
-	var rt http.RoundTripper
-	eventually(t, "bulk connected", func() (ok bool) {
-		var err error
-		rt, err = s.hub.Transport("kitchen")
-		return err == nil
-	})
+	eventually(t, "connected", d.Connected)
+	rt := s.bulk(t, "kitchen")
 	ctx, cancel := context.WithCancel(t.Context())
 	var copied atomic.Int64
 	var group sync.WaitGroup
@@ -153,12 +145,17 @@ func TestSilentDropIsFoundByKeepalive(t *testing.T) {
 		d.Keepalive = keep
 		d.OnConnect = func(tunnel.Channel) { connects.Add(1) }
 	})
+	eventually(t, "connected", d.Connected)
+	s.bulk(t, "kitchen")
 	eventually(t, "both up", func() bool { return connects.Load() == 2 })
 	f.dropAll()
-	eventually(t, "both up again", func() bool { return connects.Load() >= 4 && d.Connected() })
+	eventually(t, "the loss of bulk noticed", func() bool { return !s.hub.HasBulk("kitchen") })
+	eventually(t, "control up again", func() bool { return connects.Load() >= 3 && d.Connected() })
 	if _, err := get(t, client(t, d), "http://bramble-server/"); err != nil {
 		t.Error(err)
 	}
+	s.bulk(t, "kitchen")
+	eventually(t, "both up again", func() bool { return connects.Load() >= 4 && d.Connected() })
 }
 
 func TestRedialKeepsWhatRuns(t *testing.T) {
@@ -176,6 +173,8 @@ func TestRedialKeepsWhatRuns(t *testing.T) {
 		d.OnConnect = func(tunnel.Channel) { connects.Add(1) }
 	})
 	c := client(t, d)
+	eventually(t, "connected", d.Connected)
+	s.bulk(t, "kitchen")
 	eventually(t, "both up", func() bool { return connects.Load() == 2 })
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://bramble-server/slow", nil)
 	resp, err := c.Do(req)

@@ -3,6 +3,7 @@ package tunnel
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"sync"
 	"time"
@@ -10,11 +11,12 @@ import (
 	"github.com/hashicorp/yamux"
 )
 
-// link keeps one of a Dialer's two connections.
+// link is one of a Dialer's two connections.
 type link struct {
 	d       *Dialer
 	channel Channel
-	redial  chan struct{}
+	redial  chan struct{} // holds one
+	asked   chan struct{} // holds one: the server has no session and wants one
 	drain   time.Duration
 
 	mu   sync.Mutex // protects sess and up
@@ -23,7 +25,7 @@ type link struct {
 }
 
 func newLink(d *Dialer, c Channel) *link {
-	l := &link{d: d, channel: c, redial: make(chan struct{}, 1), up: make(chan struct{}), drain: drainBulk}
+	l := &link{d: d, channel: c, redial: make(chan struct{}, 1), asked: make(chan struct{}, 1), up: make(chan struct{}), drain: drainBulk}
 	if c == Control {
 		l.drain = drainControl
 	}
@@ -36,30 +38,23 @@ func (l *link) run(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	log := l.d.Log.With("channel", l.channel)
+	if l.channel == Bulk {
+		l.runAsked(ctx, &group, log)
+		return
+	}
 	failures := 0
 	for ctx.Err() == nil {
-		next, err := l.start(ctx, &group)
+		s, err := l.start(ctx, &group)
 		if err != nil {
 			if failures == 0 && ctx.Err() == nil {
 				log.Warn("server out of reach, trying on", "err", err)
-			}
-			if l.d.OnError != nil && ctx.Err() == nil {
-				l.d.OnError(l.channel, err)
 			}
 			l.wait(ctx, l.d.Backoff.pause(failures))
 			failures++
 			continue
 		}
-		old := l.swap(next)
-		if old != nil {
-			group.Go(func() { old.drain(l.drain) })
-		}
-		log.Debug("tunnel open", "server", next.mux.RemoteAddr().String())
-		if l.d.OnConnect != nil {
-			l.d.OnConnect(l.channel)
-		}
 		began := time.Now()
-		if lost := l.hold(ctx, next); lost {
+		if lost := l.hold(ctx, s); lost {
 			if failures++; time.Since(began) > l.d.Backoff.Max {
 				failures = 0
 			}
@@ -69,19 +64,105 @@ func (l *link) run(ctx context.Context) {
 	}
 }
 
-// start dials a new session and runs it in group.
+// runAsked is run for a connection that is only dialled when it is wanted.
+func (l *link) runAsked(ctx context.Context, group *sync.WaitGroup, log *slog.Logger) {
+	var s *session
+	for l.wanted(ctx, s) {
+		next, err := l.tryFor(ctx, group, askLimit)
+		if err != nil {
+			if ctx.Err() == nil {
+				log.Warn("cannot open a connection", "err", err)
+			}
+			continue
+		}
+		s = next
+		select {
+		case <-l.asked: // meanwhile, for the same
+		default:
+		}
+	}
+}
+
+// wanted waits until a session is asked for, or another in the place of s; false
+// when ctx has ended. s may be nil.
+func (l *link) wanted(ctx context.Context, s *session) bool {
+	for {
+		var ended <-chan struct{}
+		if s != nil {
+			ended = s.mux.CloseChan()
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-l.asked: // also while s seems up: the server has lost or retired it
+			return true
+		case <-l.redial:
+			if s != nil && !s.mux.IsClosed() {
+				return true
+			}
+		case <-ended:
+			l.forget(s)
+			s = nil
+		}
+	}
+}
+
+// tryFor dials with back-off until there is a session or limit is over.
+func (l *link) tryFor(ctx context.Context, group *sync.WaitGroup, limit time.Duration) (*session, error) {
+	began := time.Now()
+	for failures := 0; ; failures++ {
+		s, err := l.start(ctx, group)
+		if err == nil {
+			return s, nil
+		}
+		pause := l.d.Backoff.pause(failures)
+		if time.Since(began)+pause > limit || ctx.Err() != nil {
+			return nil, err
+		}
+		l.wait(ctx, pause)
+	}
+}
+
+// start dials a new session, runs it in group and puts it in the place of the one
+// at hand, which is drained.
 func (l *link) start(ctx context.Context, group *sync.WaitGroup) (*session, error) {
+	s, err := l.dial(ctx)
+	if err != nil {
+		if l.d.OnError != nil && ctx.Err() == nil {
+			l.d.OnError(l.channel, err)
+		}
+		return nil, err
+	}
+	group.Go(s.run)
+	if old := l.swap(s); old != nil {
+		group.Go(func() { old.drain(l.drain) })
+	}
+	l.d.Log.Debug("tunnel open", "channel", l.channel, "server", s.mux.RemoteAddr().String())
+	if l.d.OnConnect != nil {
+		l.d.OnConnect(l.channel)
+	}
+	return s, nil
+}
+
+func (l *link) dial(ctx context.Context) (*session, error) {
 	conn, err := l.d.connect(ctx, l.channel)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSession(ctx, conn, true, l.channel, l.d.Keepalive(l.channel), l.d.Handler, l.d.Log)
+	s, err := newSession(ctx, conn, true, l.channel, l.d.Keepalive(l.channel), l.d.handler(l.channel), l.d.Log)
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	group.Go(s.run)
 	return s, nil
+}
+
+// ask has a session dialled. It does not wait.
+func (l *link) ask() {
+	select {
+	case l.asked <- struct{}{}:
+	default: // it is asked for already
+	}
 }
 
 // hold waits until s has ended (true) or a new session is wanted (false).

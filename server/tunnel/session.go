@@ -1,7 +1,9 @@
 // Package tunnel carries everything between a node and the server over two TLS
-// connections that the node dials: control, for what must never wait, and bulk,
-// for what may be large. A connection opens with a line that says which it is;
-// then yamux multiplexes streams in both directions, with HTTP/1.1 on each.
+// connections that the node dials: control, which is always up, for what must never
+// wait, and bulk, for what may be large, which the hub asks for over control when it
+// is needed and ends when nobody uses it. A connection opens with a line that says
+// which it is; then yamux multiplexes streams in both directions, with HTTP/1.1 on
+// each.
 //
 // The agent runs a Dialer, the server a Hub. Who the node is comes from the
 // connection's client certificate, which package server has verified; it stands
@@ -44,8 +46,8 @@ type Keepalive struct{ Interval, Timeout time.Duration }
 
 // DefaultKeepalive is the Keepalive of a channel, at the node's end. On control
 // the node's heartbeats, each 10 s, leave nothing to ping for. The bulk one is
-// slack: on a thin link an answer waits behind the copy, and each ping of an idle
-// link is paid for.
+// slack: on a thin link an answer waits behind the copy. Its pings are for quiet
+// streams: without any it is soon retired (Hub.Idle).
 func DefaultKeepalive(c Channel) Keepalive {
 	if c == Control {
 		return Keepalive{Interval: 12 * time.Second, Timeout: 10 * time.Second}

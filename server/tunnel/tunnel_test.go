@@ -8,12 +8,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"io"
 	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,13 +73,25 @@ func (a *authority) certificate(t *testing.T, name, group string) tls.Certificat
 
 // server is a Hub behind a TLS listener on the loopback.
 type server struct {
-	hub     *tunnel.Hub
-	address string
-	stop    func()
+	hub      *tunnel.Hub
+	address  string
+	stop     func()
+	refusing atomic.Bool // every new connection
+}
+
+// bulk waits for the node and returns what reaches it, over a session that is up.
+func (s *server) bulk(t *testing.T, node string) (rt http.RoundTripper) {
+	t.Helper()
+	eventually(t, node+" connected", func() bool { return s.hub.Connected(node) })
+	rt, err := s.hub.Transport(t.Context(), node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rt
 }
 
 // listen starts a server at address ("127.0.0.1:0" for any port).
-func listen(t *testing.T, a *authority, address string, keep func(tunnel.Channel) tunnel.Keepalive, h http.Handler) *server {
+func listen(t *testing.T, a *authority, address string, keep func(tunnel.Channel) tunnel.Keepalive, h http.Handler, adjust ...func(*tunnel.Hub)) *server {
 	t.Helper()
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{api.ALPN, "http/1.1"}, ClientAuth: tls.RequireAndVerifyClientCert,
@@ -89,6 +103,9 @@ func listen(t *testing.T, a *authority, address string, keep func(tunnel.Channel
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &server{hub: tunnel.NewHub(quiet(), keep), address: l.Addr().String()}
+	for _, f := range adjust {
+		f(s.hub)
+	}
 	var group sync.WaitGroup
 	group.Go(func() {
 		for {
@@ -100,6 +117,10 @@ func listen(t *testing.T, a *authority, address string, keep func(tunnel.Channel
 				defer conn.Close()
 				c := conn.(*tls.Conn)
 				if c.HandshakeContext(ctx) != nil {
+					return
+				}
+				if s.refusing.Load() {
+					tunnel.Refuse(c, errors.New("the server is full"))
 					return
 				}
 				leaf := c.ConnectionState().PeerCertificates[0]
