@@ -41,7 +41,7 @@ func failoverAlone(annotations map[string]string) map[string]string {
 
 // reduceContainers leaves what containers take of a node.
 func reduceContainers(containers []corev1.Container) []corev1.Container {
-	var reduced []corev1.Container // of the size that is needed, other than those
+	reduced := make([]corev1.Container, 0, len(containers))
 	for i := range containers {
 		c := &containers[i]
 		reduced = append(reduced, corev1.Container{Ports: c.Ports, Resources: c.Resources, RestartPolicy: c.RestartPolicy})

@@ -290,7 +290,7 @@ func TestPodValidation(t *testing.T) {
 			`spec.volumes[0].projected.sources[1].downwardAPI.items[1].path: Invalid value: "../y"`,
 			`spec.volumes[0].projected.sources[1].downwardAPI.items[1]: Required value`,
 			`spec.volumes[0].projected.sources[1]: Invalid value: "x": conflicting duplicate paths`,
-			`spec.volumes[0].projected.sources[2].serviceAccountToken: Forbidden: service accounts are not supported yet`,
+			`spec.volumes[0].projected.sources[2].serviceAccountToken: Forbidden: no token is mounted into pods yet`,
 			`spec.volumes[0].projected.sources[3]: Invalid value: "": must be exactly one source`,
 			`spec.volumes[1].downwardAPI.items[0].resourceFieldRef.containerName: Required value`,
 		}},

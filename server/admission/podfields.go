@@ -250,7 +250,7 @@ var podFields = map[string]fieldRule{
 	"volumes[].projected.sources[].downwardAPI.items[].resourceFieldRef": {verdict: honoured},
 	"volumes[].projected.sources[].downwardAPI.items[].mode":             {verdict: honoured},
 	"volumes[].projected.sources[].downwardAPI.items[].user":             no(noSecurity),
-	"volumes[].projected.sources[].serviceAccountToken":                  no("service accounts are not supported yet; there is no token to mount"),
+	"volumes[].projected.sources[].serviceAccountToken":                  no("no token is mounted into pods yet; make one with kubectl create token and put it into a Secret"),
 	"volumes[].projected.sources[].clusterTrustBundle":                   no(noVolume),
 	"volumes[].projected.sources[].podCertificate":                       no(noVolume),
 	"volumes[].persistentVolumeClaim":                                    no("persistent volumes are not supported yet, and data would be lost with the pod"),

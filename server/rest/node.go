@@ -61,7 +61,7 @@ func notConnected(node string, err error) error {
 	if err != nil {
 		why = fmt.Sprintf(" (%v)", err)
 	}
-	return unavailable("node %q is not connected to the server%s: check that the board has power and a link, and bramble-agent on it", node, why)
+	return unavailable("cannot reach node %q%s: check that the board has power and a link, and bramble-agent on it", node, why)
 }
 
 // nodeError makes a Status of a node's answer that is no success: the node's

@@ -145,7 +145,7 @@ func TestLogErrors(t *testing.T) {
 	f, _ := serveWithNode(t)
 	for path, want := range map[string]string{
 		"/loose/log":                 `400 pod loose does not have a host assigned: it waits for a node (see its PodScheduled condition)`,
-		"/far/log":                   `503 node "n2" is not connected to the server (not connected): check that the board has power and a link, and bramble-agent on it`,
+		"/far/log":                   `503 cannot reach node "n2" (not connected): check that the board has power and a link, and bramble-agent on it`,
 		"/two/log":                   `400 a container name must be specified for pod two, choose one of: [c waiting] or one of the init containers: [i]`,
 		"/two/log?container=x":       `400 container x is not valid for pod two: it has [c waiting i]`,
 		"/two/log?container=waiting": "400 container \"waiting\" in pod \"p\" is waiting to start: ContainerCreating",
@@ -216,7 +216,7 @@ func TestProxyToNodeThatIsAway(t *testing.T) {
 	f, _ := serveWithNode(t)
 	f.must(200, "PATCH", pods+"/far/status", `{"status":{"podIP":"10.100.0.3"}}`, "Content-Type", mergePatch)
 	a := f.must(503, "GET", pods+"/far/proxy/", "")
-	if !strings.Contains(a.message(t), `node "n2" is not connected`) {
+	if !strings.Contains(a.message(t), `cannot reach node "n2"`) {
 		t.Errorf("got %s", a.body)
 	}
 }

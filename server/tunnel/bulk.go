@@ -40,15 +40,15 @@ func (h *Hub) Transport(ctx context.Context, node string) (http.RoundTripper, er
 		select {
 		case <-a.done:
 			if a.err != nil {
-				return nil, fmt.Errorf("cannot reach node %s: %w", node, a.err)
+				return nil, a.err
 			}
 			s = a.session
 		case <-ctx.Done():
-			return nil, fmt.Errorf("cannot reach node %s: %w", node, ctx.Err())
+			return nil, ctx.Err()
 		}
 	}
 	if s == nil {
-		return nil, fmt.Errorf("cannot reach node %s: %w", node, ErrNotConnected)
+		return nil, ErrNotConnected
 	}
 	return s.transport, nil
 }
