@@ -13,9 +13,8 @@ type batch struct {
 // op is one change that was found to hold.
 type op struct {
 	Event
-	body      []byte // of Event, for the disk
-	put, drop bool   // on disk
-	onDisk    bool   // the disk has some state of the object afterwards
+	put, drop bool // on disk
+	onDisk    bool // the disk has some state of the object afterwards
 }
 
 // plan decides which requests hold and gives their changes revisions above
@@ -69,10 +68,9 @@ func (b *batch) add(c Change, rev uint64) {
 	if memo == nil {
 		memo = &Memo{}
 	}
-	body := c.Body(rev)
-	o := op{body: body, Event: Event{
+	o := op{Event: Event{
 		Type:  Modified,
-		Entry: Entry{Key: c.Key, Rev: rev, Body: pack(body), Memo: memo},
+		Entry: Entry{Key: c.Key, Rev: rev, Body: NewBody(c.Body(rev)), Memo: memo},
 		Prev:  prev.Entry,
 	}}
 	if prev.Rev == 0 {
@@ -140,7 +138,7 @@ func (b *batch) persist(db *database) error {
 			var err error
 			switch {
 			case o.put:
-				_, err = db.put.ExecContext(db.ctx, o.Resource, o.Namespace, o.Name, int64(o.Rev), seal(o.body))
+				_, err = db.put.ExecContext(db.ctx, o.Resource, o.Namespace, o.Name, int64(o.Rev), seal(o.Body.Bytes()))
 			case o.drop:
 				_, err = db.drop.ExecContext(db.ctx, o.Resource, o.Namespace, o.Name)
 			}

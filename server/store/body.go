@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	_ "embed"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 // a time. It is safe for concurrent use; a nil one is empty.
 type Body struct {
 	size int    // of the object; 0: kept is the object itself
-	kept []byte // never changed
+	kept []byte // the object, or pack's result: never changed once others have the Body
 
 	mu    sync.Mutex // protects plain
 	plain weak.Pointer[byte]
@@ -37,18 +38,18 @@ var dictionary = sync.OnceValue(func() *s2.Dict { return s2.MakeDict(typical, ni
 // NewBody returns a Body that keeps plain as it is.
 func NewBody(plain []byte) *Body { return &Body{kept: plain} }
 
-// pack returns a Body that keeps plain compressed, if that is worth it.
-func pack(plain []byte) *Body {
+// pack compresses b, which nobody else has yet, if that is worth it.
+func (b *Body) pack() {
+	plain := b.kept
 	if len(plain) < worthPacking {
-		return NewBody(plain)
+		return
 	}
 	packed := dictionary().Encode(nil, plain)
 	if len(packed) > len(plain)/2 {
-		return NewBody(plain)
+		return
 	}
-	b := &Body{size: len(plain), kept: append([]byte(nil), packed...)} // without what Encode left room for
+	b.size, b.kept = len(plain), bytes.Clone(packed) // without what Encode left room for
 	b.plain = weak.Make(unsafe.SliceData(plain))
-	return b
 }
 
 // Len is how many bytes the object has.
@@ -80,7 +81,7 @@ func (b *Body) Bytes() []byte {
 func (b *Body) unpack() []byte {
 	plain, err := dictionary().Decode(make([]byte, b.size), b.kept)
 	if err != nil {
-		panic(fmt.Sprintf("a compressed object was changed in memory: %v", err))
+		panic(fmt.Sprintf("cannot decompress an object: %v", err))
 	}
 	return plain
 }

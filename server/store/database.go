@@ -198,7 +198,7 @@ func (d *database) load(each func(Entry)) error {
 		if err != nil {
 			return fmt.Errorf("cannot read %s %s/%s: %w", e.Resource, e.Namespace, e.Name, err)
 		}
-		e.Body, e.Memo = pack(body), &Memo{}
+		e.Body, e.Memo = NewBody(body), &Memo{}
 		each(e)
 	}
 	return rows.Err()

@@ -33,8 +33,12 @@ func (s *Store) ForgetTrial() {
 	s.health.tried = time.Time{}
 }
 
-// Pack is pack.
-func Pack(plain []byte) *Body { return pack(plain) }
+// Pack returns a Body as the store keeps it.
+func Pack(plain []byte) *Body {
+	b := NewBody(plain)
+	b.pack()
+	return b
+}
 
 // Unpack decompresses b, which is compressed.
 func (b *Body) Unpack() []byte { return b.unpack() }

@@ -120,6 +120,7 @@ func (s *Store) load(ctx context.Context, path string) (err error) {
 		return err
 	}
 	err = s.db.load(func(e Entry) {
+		e.Body.pack()
 		s.table(e.Resource).rows[rowKey{e.Namespace, e.Name}] = row{e, true}
 	})
 	if err == nil {

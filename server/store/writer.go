@@ -123,6 +123,9 @@ func (s *Store) publish(b *batch) {
 	if len(b.ops) == 0 {
 		return
 	}
+	for _, op := range b.ops {
+		op.Body.pack() // before anybody waits for the lock
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	woken := map[*table]bool{}
