@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 )
@@ -73,7 +72,7 @@ func (h *Hub) find(node string) (*hubSession, *asking) {
 	a.limit = time.AfterFunc(h.Wait, func() { h.giveUp(node, a, ErrNoBulk) })
 	h.asking[node] = a
 	control.work.Go(func() { // ends with control
-		if err := control.askForBulk(h.Wait); err != nil {
+		if err := control.askForBulk(); err != nil {
 			h.giveUp(node, a, err)
 		}
 	})
@@ -81,10 +80,8 @@ func (h *Hub) find(node string) (*hubSession, *asking) {
 }
 
 // askForBulk tells the node to dial; it does not wait until it has.
-func (s *hubSession) askForBulk(limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(s.ctx, limit)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://node"+askPath, nil)
+func (s *hubSession) askForBulk() error {
+	req, err := http.NewRequestWithContext(s.ctx, http.MethodPost, "http://node"+askPath, nil)
 	if err != nil {
 		return err
 	}
@@ -151,18 +148,6 @@ func (h *Hub) retire(key hubKey, s *hubSession) {
 	}
 	delete(h.nodes, key)
 	s.work.Go(s.replaced)
-}
-
-// usingConn is a stream that says when it was left.
-type usingConn struct {
-	net.Conn
-	left func()
-}
-
-func (c *usingConn) Close() error {
-	err := c.Conn.Close()
-	c.left()
-	return err
 }
 
 // handler is what the server's requests on c get. Those on control can ask for bulk.

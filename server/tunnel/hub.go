@@ -25,15 +25,15 @@ const (
 )
 
 // Hub is the server's end: it holds the sessions of all nodes. Its methods are
-// safe for concurrent use. Fields are read only once Serve was called; NewHub sets
-// defaults.
+// safe for concurrent use. Its fields may be changed before the first Serve; NewHub
+// sets defaults.
 type Hub struct {
 	Wait time.Duration // how long Transport waits for a bulk session
 	Idle time.Duration // how long a bulk session without streams is kept
 
 	log    *slog.Logger
 	keep   func(Channel) Keepalive
-	mu     sync.Mutex // protects nodes, asking, and what their fields say so of
+	mu     sync.Mutex // protects nodes and asking, and of a hubSession used and idle
 	nodes  map[hubKey]*hubSession
 	asking map[string]*asking // by node: who waits for a bulk session
 }
@@ -173,7 +173,10 @@ func (h *Hub) streamTransport(s *hubSession) *http.Transport {
 			if err != nil {
 				return nil, err
 			}
-			return &usingConn{Conn: stream, left: func() { h.use(s) }}, nil
+			if s.channel == Control {
+				return stream, nil
+			}
+			return &watchedConn{Conn: stream, closed: func() { h.use(s) }}, nil
 		},
 		DisableCompression:    true,
 		MaxIdleConnsPerHost:   4,

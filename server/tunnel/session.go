@@ -122,7 +122,7 @@ func newSession(ctx context.Context, conn net.Conn, dialled bool, c Channel, kee
 
 // run serves the session until the connection ends, it is closed, or its
 // context ends, and returns when all its handlers have. A session that rests
-// holds as few goroutines as can be: a server has two for each node.
+// holds as few goroutines as can be: a server has one for each node, or two.
 func (s *session) run() {
 	defer close(s.done)
 	ended := context.AfterFunc(s.ctx, func() { s.mux.Close() })
@@ -265,7 +265,10 @@ func (l *streamListener) Accept() (net.Conn, error) {
 		}
 		if l.open.Add(1) <= maxStreams {
 			l.streams.Add(1)
-			return &countedConn{Conn: conn, listener: l}, nil
+			return &watchedConn{Conn: conn, closed: func() {
+				l.open.Add(-1)
+				l.streams.Done()
+			}}, nil
 		}
 		l.open.Add(-1)
 		l.log.Warn("tunnel stream refused", "limit", maxStreams)
@@ -276,17 +279,15 @@ func (l *streamListener) Accept() (net.Conn, error) {
 func (l *streamListener) Close() error   { return l.mux.Close() }
 func (l *streamListener) Addr() net.Addr { return l.mux.Addr() }
 
-type countedConn struct {
+// watchedConn is a stream that says once when it was closed.
+type watchedConn struct {
 	net.Conn
-	listener *streamListener
-	once     sync.Once
+	closed func()
+	once   sync.Once
 }
 
-func (c *countedConn) Close() error {
+func (c *watchedConn) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(func() {
-		c.listener.open.Add(-1)
-		c.listener.streams.Done()
-	})
+	c.once.Do(c.closed)
 	return err
 }
