@@ -21,7 +21,7 @@ func reducePod(obj objects.Object) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion,
 			Labels: p.Labels, Annotations: failoverAlone(p.Annotations), OwnerReferences: p.OwnerReferences,
-			DeletionTimestamp: p.DeletionTimestamp, DeletionGracePeriodSeconds: p.DeletionGracePeriodSeconds,
+			DeletionTimestamp: p.DeletionTimestamp,
 		},
 		Spec: corev1.PodSpec{
 			NodeName: spec.NodeName, Tolerations: spec.Tolerations, Affinity: spec.Affinity,

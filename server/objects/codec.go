@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"bramble.dev/bramble/server/store"
 )
 
 // The revision of a write is known only when it is committed, so an object is
@@ -55,6 +57,15 @@ func (e encoded) at(rev uint64) []byte {
 	body = append(body, e.before...)
 	body = append(body, digits...)
 	return append(body, e.after...)
+}
+
+// into returns what gives the body its revision (store.Change.Body), and fills stored.
+func (e encoded) into(stored *Stored) func(rev uint64) []byte {
+	return func(rev uint64) []byte {
+		body := e.at(rev)
+		*stored = Stored{rev, store.NewBody(body)}
+		return body
+	}
 }
 
 // withoutRevision returns the body of an object that was not stored.

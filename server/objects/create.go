@@ -100,11 +100,7 @@ func (r *Registry) commit(ctx context.Context, k *Kind, obj Object, e encoded, r
 		Rev:      rev,
 		Memo:     store.NewMemo(traitsOf(k, obj)),
 		Volatile: k.isVolatile(obj.GetNamespace()),
-		Body: func(rev uint64) []byte {
-			body := e.at(rev)
-			stored = Stored{rev, store.NewBody(body)}
-			return body
-		},
+		Body:     e.into(&stored),
 	})
 	return r.send(ctx, &stored, changes)
 }
@@ -117,11 +113,7 @@ func (r *Registry) remove(ctx context.Context, k *Kind, obj Object, e encoded, r
 		Rev:      rev,
 		Delete:   true,
 		Volatile: k.isVolatile(obj.GetNamespace()),
-		Body: func(rev uint64) []byte {
-			body := e.at(rev)
-			stored = Stored{rev, store.NewBody(body)}
-			return body
-		},
+		Body:     e.into(&stored),
 	}})
 }
 

@@ -36,7 +36,7 @@ type WatchEvent struct {
 }
 
 // Watch is a position in the changes of a selection. It needs no closing and is for
-// one goroutine: a server has thousands of them that wait.
+// one goroutine: a server may have thousands of them that wait.
 type Watch struct {
 	registry  *Registry
 	selection selection
