@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bramble.dev/bramble/nodeagent/network/netapi"
+	"bramble.dev/bramble/nodeagent/network/userns"
 	"bramble.dev/bramble/test/cluster"
 )
 
@@ -176,7 +177,11 @@ func TestNewPauseProcess(t *testing.T) {
 	b.start()
 	b.putNode("")
 	one := b.putPod("one", "10.100.5.7")
-	if err := syscall.Kill(b.pidOf("catatonit"), syscall.SIGKILL); err != nil {
+	pause, err := userns.PausePID(b.RuntimeDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pause, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
@@ -222,12 +227,16 @@ func TestCleanLeavesNothing(t *testing.T) {
 		}
 	}
 	_ = b.cmd.Wait()
+	pause, err := userns.PausePID(b.RuntimeDir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	pids, err := b.Processes()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, pid := range pids {
-		if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.TrimSpace(string(comm)) != "catatonit" {
+		if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); pid != pause {
 			t.Errorf("process %d (%s) is left", pid, comm)
 		}
 	}

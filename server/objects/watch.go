@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -44,7 +45,8 @@ type Watch struct {
 	options   WatchOptions
 	initial   []store.Entry // to be sent first
 	begun     bool          // that was sent
-	marked    uint64        // the revision of the last bookmark
+	known     uint64        // the revision that the reader knows of, by an event or a bookmark
+	mark      time.Time     // when the next bookmark is due
 }
 
 // Watch begins a watch of a namespace, or of all when it is "". It fails as List
@@ -58,7 +60,7 @@ func (r *Registry) Watch(k *Kind, namespace string, opts WatchOptions) (*Watch, 
 	if err != nil {
 		return nil, r.readError(opts.From, err)
 	}
-	return &Watch{registry: r, selection: s, source: source, options: opts, initial: initial}, nil
+	return &Watch{registry: r, selection: s, source: source, options: opts, initial: initial, known: opts.From}, nil
 }
 
 // Next blocks until there are events and returns some of them, oldest first. It
@@ -124,24 +126,34 @@ func (w *Watch) some(ctx context.Context) ([]WatchEvent, error) {
 	}
 	wait, cancel := ctx, func() {}
 	if w.options.Bookmarks {
-		wait, cancel = context.WithTimeout(ctx, w.registry.config.BookmarkEvery)
+		wait, cancel = context.WithDeadline(ctx, w.mark)
 	}
 	changes, err := w.source.Next(wait)
 	cancel()
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		if w.source.Revision() == w.marked {
-			return nil, nil
-		}
-		w.marked = w.source.Revision()
-		return []WatchEvent{{watch.Bookmark, w.bookmark(false)}}, nil
+		err = nil // a bookmark is due
 	}
 	var events []WatchEvent
 	for _, e := range changes {
 		if t, s := w.translate(e); t != "" {
-			events = append(events, WatchEvent{t, s})
+			events, w.known = append(events, WatchEvent{t, s}), e.Rev
 		}
 	}
+	if err == nil && w.options.Bookmarks && !time.Now().Before(w.mark) {
+		events = w.addBookmark(events)
+	}
 	return events, err
+}
+
+// addBookmark appends a bookmark, if the revision has moved since the reader last
+// heard of one: also where changes come all the time, but none to this selection.
+func (w *Watch) addBookmark(events []WatchEvent) []WatchEvent {
+	w.mark = time.Now().Add(w.registry.config.BookmarkEvery)
+	if w.source.Revision() == w.known {
+		return events
+	}
+	w.known = w.source.Revision()
+	return append(events, WatchEvent{watch.Bookmark, w.bookmark(false)})
 }
 
 // begin returns a part of the present state, and behind the last its bookmark.
@@ -156,9 +168,11 @@ func (w *Watch) begin() []WatchEvent {
 	if w.initial = w.initial[len(part):]; len(w.initial) > 0 {
 		return events
 	}
-	w.initial, w.begun, w.marked = nil, true, w.source.Revision() // not to be kept alive by the watch
+	w.initial, w.begun = nil, true // not to be kept alive by the watch
+	w.mark = time.Now().Add(w.registry.config.BookmarkEvery)
 	if w.options.SendInitialEvents {
 		events = append(events, WatchEvent{watch.Bookmark, w.bookmark(true)})
+		w.known = w.source.Revision()
 	}
 	return events
 }

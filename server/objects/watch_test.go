@@ -173,6 +173,44 @@ func TestInitialEvents(t *testing.T) {
 	expect(t, old, "ADDED a", "ADDED b", "ADDED c", "BOOKMARK")
 }
 
+// TestManyInitialEvents are more than are sent at a time.
+func TestManyInitialEvents(t *testing.T) {
+	r := open(t)
+	var want []string
+	for i := range 200 {
+		name := fmt.Sprintf("p%03d", i)
+		create(t, r, pods, pod(name))
+		want = append(want, "ADDED "+name)
+	}
+	w := startWatch(t, r, pods, "default", objects.WatchOptions{SendInitialEvents: true})
+	create(t, r, pods, pod("later"))
+	expect(t, w, append(want, "BOOKMARK", "ADDED later")...)
+}
+
+// TestBookmarksOfABusyResource has changes come all the time, none of them selected.
+func TestBookmarksOfABusyResource(t *testing.T) {
+	r := newRegistry(t, openStore(t, t.TempDir()), objects.Config{
+		BookmarkEvery:     300 * time.Millisecond,
+		NamespaceOptional: func(*objects.Kind, string) bool { return true },
+	})
+	create(t, r, pods, pod("a"))
+	w := startWatch(t, r, pods, "", objects.WatchOptions{Bookmarks: true, Labels: labels.SelectorFromSet(labels.Set{"x": "y"})})
+	busy, rest := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; busy.Err() == nil; i++ {
+			update(t, r, pods, "status", "a", func(p *corev1.Pod) { p.Status.Message = fmt.Sprint(i) })
+		}
+	}()
+	first := expect(t, w, "BOOKMARK")
+	if second := expect(t, w, "BOOKMARK"); second.Rev <= first.Rev {
+		t.Errorf("bookmarks at %d and %d", first.Rev, second.Rev)
+	}
+	rest()
+	<-done
+}
+
 func TestBookmarks(t *testing.T) {
 	r := newRegistry(t, openStore(t, t.TempDir()), objects.Config{
 		BookmarkEvery:     time.Millisecond,

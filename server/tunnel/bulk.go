@@ -26,6 +26,7 @@ type asking struct {
 	session *hubSession
 	err     error
 	limit   *time.Timer
+	control *hubSession // over which the node was asked last
 }
 
 // Transport returns what carries HTTP requests to a node over its bulk
@@ -69,14 +70,21 @@ func (h *Hub) find(node string) (*hubSession, *asking) {
 		return nil, nil
 	}
 	a := &asking{done: make(chan struct{})}
-	a.limit = time.AfterFunc(h.Wait, func() { h.giveUp(node, a, ErrNoBulk) })
+	a.limit = time.AfterFunc(h.Wait, func() { h.giveUp(node, a, nil, ErrNoBulk) })
 	h.asking[node] = a
+	h.ask(node, a, control)
+	return nil, a
+}
+
+// ask asks the node over control, for a. It is called with h.mu held, and control in
+// the map: a new session asks again, since what went over the one before it may be lost.
+func (h *Hub) ask(node string, a *asking, control *hubSession) {
+	a.control = control
 	control.work.Go(func() { // ends with control
 		if err := control.askForBulk(); err != nil {
-			h.giveUp(node, a, err)
+			h.giveUp(node, a, control, err)
 		}
 	})
-	return nil, a
 }
 
 // askForBulk tells the node to dial; it does not wait until it has.
@@ -100,11 +108,12 @@ func (s *hubSession) askForBulk() error {
 	return nil
 }
 
-// giveUp ends a, unless it was answered.
-func (h *Hub) giveUp(node string, a *asking, err error) {
+// giveUp ends a, unless it was answered, or err comes of a session (nil: of none)
+// after which the node was asked over another.
+func (h *Hub) giveUp(node string, a *asking, over *hubSession, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.asking[node] == a {
+	if h.asking[node] == a && (over == nil || over == a.control) {
 		h.answer(node, nil, err)
 	}
 }

@@ -1,14 +1,27 @@
 package tunnel
 
 import (
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"net/http"
+	"sync"
 	"testing"
 )
 
 // AskPath is where a node is asked for its bulk connection.
 const AskPath = askPath
+
+// AskLimit is for how long a node tries to open the bulk connection.
+const AskLimit = askLimit
+
+// TryBulk is what a node does that is asked for bulk, without the session's work.
+func (d *Dialer) TryBulk(ctx context.Context) error {
+	var group sync.WaitGroup
+	defer group.Wait()
+	_, err := d.links[1].tryFor(ctx, &group, askLimit)
+	return err
+}
 
 // HasBulk reports whether a node's bulk session is one that requests get.
 func (h *Hub) HasBulk(node string) bool {

@@ -115,6 +115,8 @@ func (h *Hub) put(key hubKey, s *hubSession) {
 		s.used = time.Now()
 		s.idle = time.AfterFunc(h.Idle, func() { h.retire(key, s) })
 		h.answer(key.node, s, nil)
+	} else if a := h.asking[key.node]; a != nil {
+		h.ask(key.node, a, s)
 	}
 }
 

@@ -44,7 +44,7 @@ func (l *link) run(ctx context.Context) {
 	}
 	failures := 0
 	for ctx.Err() == nil {
-		s, err := l.start(ctx, &group)
+		s, err := l.start(ctx, ctx, &group)
 		if err != nil {
 			if failures == 0 && ctx.Err() == nil {
 				log.Warn("server out of reach, trying on", "err", err)
@@ -75,11 +75,7 @@ func (l *link) runAsked(ctx context.Context, group *sync.WaitGroup, log *slog.Lo
 			}
 			continue
 		}
-		s = next
-		select {
-		case <-l.asked: // meanwhile, for the same
-		default:
-		}
+		s = next // who asked meanwhile gets one more: this one may be lost already
 	}
 }
 
@@ -109,24 +105,26 @@ func (l *link) wanted(ctx context.Context, s *session) bool {
 
 // tryFor dials with back-off until there is a session or limit is over.
 func (l *link) tryFor(ctx context.Context, group *sync.WaitGroup, limit time.Duration) (*session, error) {
-	began := time.Now()
+	trying, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	end, _ := trying.Deadline()
 	for failures := 0; ; failures++ {
-		s, err := l.start(ctx, group)
+		s, err := l.start(ctx, trying, group)
 		if err == nil {
 			return s, nil
 		}
 		pause := l.d.Backoff.pause(failures)
-		if time.Since(began)+pause > limit || ctx.Err() != nil {
+		if time.Until(end) < pause || ctx.Err() != nil {
 			return nil, err
 		}
 		l.wait(ctx, pause)
 	}
 }
 
-// start dials a new session, runs it in group and puts it in the place of the one
-// at hand, which is drained.
-func (l *link) start(ctx context.Context, group *sync.WaitGroup) (*session, error) {
-	s, err := l.dial(ctx)
+// start dials a new session, at most until dialling ends, runs it in group until ctx
+// does and puts it in the place of the one at hand, which is drained.
+func (l *link) start(ctx, dialling context.Context, group *sync.WaitGroup) (*session, error) {
+	s, err := l.dial(ctx, dialling)
 	if err != nil {
 		if l.d.OnError != nil && ctx.Err() == nil {
 			l.d.OnError(l.channel, err)
@@ -144,8 +142,8 @@ func (l *link) start(ctx context.Context, group *sync.WaitGroup) (*session, erro
 	return s, nil
 }
 
-func (l *link) dial(ctx context.Context) (*session, error) {
-	conn, err := l.d.connect(ctx, l.channel)
+func (l *link) dial(ctx, dialling context.Context) (*session, error) {
+	conn, err := l.d.connect(dialling, l.channel)
 	if err != nil {
 		return nil, err
 	}

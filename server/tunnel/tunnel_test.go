@@ -90,6 +90,18 @@ func (s *server) bulk(t *testing.T, node string) (rt http.RoundTripper) {
 	return rt
 }
 
+// nodeThat connects a node's control without a Dialer: h gets all that the hub sends.
+func (s *server) nodeThat(t *testing.T, a *authority, name string, h http.Handler) {
+	t.Helper()
+	config := tunnel.ClientTLS(&tls.Config{RootCAs: a.pool, Certificates: []tls.Certificate{a.certificate(t, api.NodeUserPrefix+name, api.GroupNodes)}})
+	conn, err := tls.Dial("tcp", s.address, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tunnel.ServeControl(t, conn, h)
+	eventually(t, "connected", func() bool { return s.hub.Connected(name) })
+}
+
 // listen starts a server at address ("127.0.0.1:0" for any port).
 func listen(t *testing.T, a *authority, address string, keep func(tunnel.Channel) tunnel.Keepalive, h http.Handler, adjust ...func(*tunnel.Hub)) *server {
 	t.Helper()
