@@ -13,6 +13,9 @@ var IsPodman = isPodman
 // Demultiplex is for the fuzzing of what Podman frames.
 var Demultiplex = demultiplex
 
+// Written is for tests of logs that end.
+var Written = written
+
 // ReadLog reads data as if conmon had written it, using a file in dir.
 func ReadLog(dir string, data []byte, o LogOptions) (string, error) {
 	path := filepath.Join(dir, "log")

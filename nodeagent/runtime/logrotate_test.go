@@ -46,7 +46,10 @@ func TestLogsAreRotatedWithoutLoss(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(3 * time.Minute): // on a machine with as much to do as it can bear
-		t.Fatalf("a followed log does not end with its container, it has %d lines", strings.Count(followed.String(), "\n"))
+		state, err := n.Podman(t.Context(), "inspect", "--format", "{{.State.Status}}, conmon {{.State.ConmonPid}}", id)
+		files, _ := filepath.Glob(filepath.Join(n.Home, ".local/share/containers/storage/overlay-containers", id, "userdata/*"))
+		t.Fatalf("a followed log does not end with its container, it has %d lines; the container: %s (%v), its files: %s",
+			strings.Count(followed.String(), "\n"), state, err, files)
 	}
 	stop()
 	<-rotated
@@ -61,6 +64,32 @@ func TestLogsAreRotatedWithoutLoss(t *testing.T) {
 		var got bytes.Buffer
 		if err := small.Logs(t.Context(), id, runtime.LogOptions{Tail: int64(tail)}, &got); err != nil || got.String() != lines(6001-tail, 6000) {
 			t.Errorf("tail %d: %d lines, %v", tail, strings.Count(got.String(), "\n"), err)
+		}
+	}
+}
+
+// TestClosedLog has a conmon that lives on after it has closed the log, as it does
+// while Podman's exit command runs.
+func TestClosedLog(t *testing.T) {
+	t.Parallel()
+	w, err := os.Create(filepath.Join(t.TempDir(), "ctr.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(w.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if !runtime.Written(f, os.Getpid()) || !runtime.Written(f, -1) {
+		t.Error("a log that is open for writing seems closed")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the first time leaves no lease
+		if runtime.Written(f, os.Getpid()) {
+			t.Error("a closed log seems open for writing")
 		}
 	}
 }

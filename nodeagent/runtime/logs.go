@@ -77,7 +77,7 @@ func (r *Runtime) followFile(ctx context.Context, id string, l *logReader, state
 		return false, err
 	}
 	defer watch.close()
-	for closed := !alive(state.ConmonPid) || l.ended; ; { // closed before it was watched?
+	for closed := l.ended || !written(f, state.ConmonPid); ; { // closed before it was watched?
 		if closed && !l.ended {
 			// conmon writes no more to this file; if that is not because there is
 			// a new one, Podman knows soon of the end.

@@ -71,6 +71,21 @@ func closing(events []byte) bool {
 	return false
 }
 
+// written says whether conmon, whose process id is given, has the log f open: it
+// closes that before it runs Podman's exit command, and lives on meanwhile. The kernel
+// grants no read lease on a file that somebody has open for writing (fcntl(2)).
+func written(f *os.File, conmon int) bool {
+	_, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+	switch {
+	case err == nil:
+		_, _ = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK) // else with f
+		return false
+	case errors.Is(err, unix.EAGAIN):
+		return true
+	}
+	return alive(conmon) // a file system without leases
+}
+
 // alive says whether a process exists.
 func alive(pid int) bool {
 	if pid <= 0 {
