@@ -24,35 +24,33 @@ type logFeed struct {
 
 // poll returns what happened since the last call; with reset it is all that
 // there is. An error leaves the feed to begin anew.
-func (f *logFeed) poll(ctx context.Context) (events []store.Event, reset bool, err error) {
+func (f *logFeed) poll() (events []*store.Event, reset bool, err error) {
 	if f.watcher == nil {
 		return f.restart()
 	}
-	now, cancel := context.WithCancel(ctx)
-	cancel() // Next then returns what there is and waits for nothing
 	for {
-		some, err := f.watcher.Next(now)
+		some, err := f.watcher.Ready()
 		switch {
 		case errors.Is(err, store.ErrCompact):
 			return f.restart()
-		case errors.Is(err, context.Canceled):
-			return events, false, nil // whatever ctx says: they are not told twice
 		case err != nil:
 			f.watcher = nil
 			return nil, false, err
+		case len(some) == 0:
+			return events, false, nil
 		}
 		events = append(events, some...)
 	}
 }
 
-func (f *logFeed) restart() ([]store.Event, bool, error) {
+func (f *logFeed) restart() ([]*store.Event, bool, error) {
 	entries, rev, err := f.store.List(f.resource, "", 0)
 	if err != nil {
 		return nil, false, err
 	}
-	events := make([]store.Event, len(entries))
+	events := make([]*store.Event, len(entries))
 	for i, e := range entries {
-		events[i] = store.Event{Type: store.Added, Entry: e}
+		events[i] = &store.Event{Type: store.Added, Entry: e}
 	}
 	f.watcher, err = f.store.Watch(f.resource, rev)
 	return events, true, err
@@ -65,7 +63,7 @@ func newPodFeed(s *store.Store) *podFeed { return &podFeed{logFeed{store: s, res
 
 // Poll follows auth.PodFeed.
 func (f *podFeed) Poll(ctx context.Context) ([]auth.PodChange, bool, error) {
-	events, reset, err := f.poll(ctx)
+	events, reset, err := f.poll()
 	if err != nil {
 		return nil, false, err
 	}
@@ -127,7 +125,7 @@ func (f *rbacFeed) begin() {
 }
 
 func (f *typedFeed) changes(ctx context.Context) ([]auth.RBACChange, error) {
-	events, reset, err := f.poll(ctx)
+	events, reset, err := f.poll()
 	if err != nil {
 		return nil, err
 	}

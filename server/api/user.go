@@ -69,6 +69,20 @@ func AccountOf(user string) (namespace, name string, ok bool) {
 	return namespace, name, ok && namespace != "" && name != "" && !strings.Contains(name, ":")
 }
 
+type sessionKey struct{}
+
+// WithSession returns ctx as that of a tunnel's session, for the requests that come by it.
+func WithSession(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sessionKey{}, ctx)
+}
+
+// Session returns the context of the tunnel's session by which a request came, which
+// goes on when the request's has ended; nil for a request that came otherwise.
+func Session(ctx context.Context) context.Context {
+	session, _ := ctx.Value(sessionKey{}).(context.Context)
+	return session
+}
+
 type userKey struct{}
 
 // WithUser returns a context that carries u.

@@ -68,15 +68,27 @@ func (r *Registry) Watch(k *Kind, namespace string, opts WatchOptions) (*Watch, 
 // and must list again.
 func (w *Watch) Next(ctx context.Context) ([]WatchEvent, error) {
 	for ctx.Err() == nil {
-		events, err := w.some(ctx)
-		if err != nil && ctx.Err() == nil {
-			return nil, w.registry.readError(w.source.Revision(), err)
+		events, err := w.Ready()
+		if err != nil || len(events) > 0 {
+			return events, err
 		}
-		if len(events) > 0 {
-			return events, nil
-		}
+		w.Wait(ctx)
 	}
 	return nil, ctx.Err()
+}
+
+// Wait blocks until there is something for Ready to look at, or until ctx ends. Unlike
+// Ready it needs little stack, which counts where thousands wait.
+func (w *Watch) Wait(ctx context.Context) {
+	if !w.begun {
+		return
+	}
+	if w.options.Bookmarks {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, w.mark)
+		defer cancel()
+	}
+	_ = w.source.Wait(ctx) // Ready says what came
 }
 
 // Each calls do for every event until ctx ends, and returns nil then. Other errors
@@ -119,19 +131,14 @@ func (r *Registry) openWatch(k *Kind, namespace string, opts WatchOptions) (*sto
 	}
 }
 
-// some returns the next events, or none.
-func (w *Watch) some(ctx context.Context) ([]WatchEvent, error) {
+// Ready is Next without waiting: there may be no events.
+func (w *Watch) Ready() ([]WatchEvent, error) {
 	if !w.begun {
 		return w.begin(), nil
 	}
-	wait, cancel := ctx, func() {}
-	if w.options.Bookmarks {
-		wait, cancel = context.WithDeadline(ctx, w.mark)
-	}
-	changes, err := w.source.Next(wait)
-	cancel()
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = nil // a bookmark is due
+	changes, err := w.source.Ready()
+	if err != nil {
+		return nil, w.registry.readError(w.source.Revision(), err)
 	}
 	var events []WatchEvent
 	for _, e := range changes {
@@ -139,10 +146,10 @@ func (w *Watch) some(ctx context.Context) ([]WatchEvent, error) {
 			events, w.known = append(events, WatchEvent{t, s}), e.Rev
 		}
 	}
-	if err == nil && w.options.Bookmarks && !time.Now().Before(w.mark) {
+	if w.options.Bookmarks && !time.Now().Before(w.mark) {
 		events = w.addBookmark(events)
 	}
-	return events, err
+	return events, nil
 }
 
 // addBookmark appends a bookmark, if the revision has moved since the reader last
@@ -178,7 +185,7 @@ func (w *Watch) begin() []WatchEvent {
 }
 
 // translate says what e is to this selection; "" when it does not concern it.
-func (w *Watch) translate(e store.Event) (watch.EventType, Stored) {
+func (w *Watch) translate(e *store.Event) (watch.EventType, Stored) {
 	was := w.selection.has(e.Prev)
 	is := e.Type != store.Deleted && w.selection.has(e.Entry)
 	switch {

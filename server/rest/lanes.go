@@ -56,7 +56,11 @@ func (s *server) fairness(next http.Handler) http.Handler {
 			s.writeError(w, r, err)
 			return
 		}
-		defer leave()
+		if rec, ok := w.(*recorder); ok {
+			rec.atEnd(leave) // a request may outlive its handler
+		} else {
+			defer leave()
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -47,12 +48,17 @@ func (m *metrics) observe(next http.Handler, w http.ResponseWriter, r *http.Requ
 	rec := &recorder{ResponseWriter: w}
 	start := m.now()
 	m.streams.Inc()
-	defer func() {
+	rec.atEnd(func() {
 		m.streams.Dec()
 		verb, resource := m.labels(r)
 		m.requests.WithLabelValues(verb, resource, strconv.Itoa(rec.code())).Inc()
 		if !rec.flushed {
 			m.seconds.WithLabelValues(verb, resource).Observe(m.now().Sub(start).Seconds())
+		}
+	})
+	defer func() {
+		if !rec.outlives {
+			rec.finish()
 		}
 	}()
 	next.ServeHTTP(rec, r)
@@ -78,11 +84,22 @@ func (m *metrics) labels(r *http.Request) (verb, resource string) {
 	return in.Verb, in.Resource
 }
 
-// recorder remembers the code that was sent and whether the answer is a stream.
+// recorder remembers the code that was sent, whether the answer is a stream, and what
+// is to be done when the request has ended.
 type recorder struct {
 	http.ResponseWriter
-	sent    int
-	flushed bool
+	sent     int
+	flushed  bool
+	outlives bool // its handler: who made it so calls finish
+	ends     []func()
+}
+
+func (r *recorder) atEnd(f func()) { r.ends = append(r.ends, f) }
+
+func (r *recorder) finish() {
+	for _, end := range slices.Backward(r.ends) {
+		end()
+	}
 }
 
 func (r *recorder) code() int {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -146,6 +147,19 @@ type fixture struct {
 
 func serve(t *testing.T, change func(*rest.Config)) *fixture {
 	t.Helper()
+	return serveIn(t, t.Context(), change)
+}
+
+// eachWay runs a test with a server that is reached directly, and with one that is
+// reached through a node's tunnel.
+func eachWay(t *testing.T, test func(*testing.T, *fixture)) {
+	t.Run("direct", func(t *testing.T) { test(t, serve(t, nil)) })
+	t.Run("tunnel", func(t *testing.T) { test(t, serveIn(t, api.WithSession(t.Context()), nil)) })
+}
+
+// serveIn has requests come with the values of ctx.
+func serveIn(t *testing.T, ctx context.Context, change func(*rest.Config)) *fixture {
+	t.Helper()
 	db, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +182,9 @@ func serve(t *testing.T, change func(*rest.Config)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Server = httptest.NewServer(handler)
+	f.Server = httptest.NewUnstartedServer(handler)
+	f.Config.BaseContext = func(net.Listener) context.Context { return ctx }
+	f.Start()
 	t.Cleanup(func() {
 		f.CloseClientConnections()
 		f.Close()

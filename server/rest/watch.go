@@ -41,15 +41,21 @@ func (s *server) watch(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	changes, err := s.cfg.Registry.Watch(r.kind, r.Namespace, opts)
+	if err != nil {
+		return s.eventStream(w, r, f).refuse(err)
+	}
+	if d := s.detach(w, r.Request); d != nil {
+		go d.serve(timeout, s.eventStream(d, r, f), changes)
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
-	changes, err := s.cfg.Registry.Watch(r.kind, r.Namespace, opts)
-	out := &eventStream{s: s, r: r, form: f, w: w, control: http.NewResponseController(w)}
-	if err != nil {
-		return out.refuse(err)
-	}
+	out := s.eventStream(w, r, f)
 	out.start()
-	out.run(ctx, changes)
+	for ctx.Err() == nil && out.step(changes) {
+		changes.Wait(ctx)
+	}
 	return nil
 }
 
@@ -95,7 +101,7 @@ func (s *server) watchTimeout(q url.Values) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// eventStream writes one watch. It belongs to its request's goroutine.
+// eventStream writes one watch. It is for one goroutine at a time.
 type eventStream struct {
 	s       *server
 	r       *request
@@ -103,6 +109,10 @@ type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	columns bool // the table's columns were sent
+}
+
+func (s *server) eventStream(w http.ResponseWriter, r *request, f form) *eventStream {
+	return &eventStream{s: s, r: r, form: f, w: w, control: http.NewResponseController(w)}
 }
 
 func (e *eventStream) start() {
@@ -123,24 +133,23 @@ func (e *eventStream) refuse(err error) error {
 	return err
 }
 
-func (e *eventStream) run(ctx context.Context, changes *objects.Watch) {
-	for {
-		events, err := changes.Next(ctx)
-		if ctx.Err() != nil {
-			return
+// step sends what there is, and reports whether the watch goes on.
+func (e *eventStream) step(changes *objects.Watch) bool {
+	events, err := changes.Ready()
+	if err != nil {
+		e.fail(err)
+		return false
+	}
+	for _, event := range events {
+		if err := e.send(event); err != nil {
+			return false // the client is gone
 		}
-		if err != nil {
-			e.fail(err)
-			return
-		}
-		for _, event := range events {
-			if err := e.send(event); err != nil {
-				return // the client is gone
-			}
-		}
+	}
+	if len(events) > 0 {
 		e.flush()
 		_ = e.control.SetWriteDeadline(time.Time{}) // it is taken; HTTP/2 would end a quiet stream too
 	}
+	return true
 }
 
 func (e *eventStream) flush() { _ = e.control.Flush() }

@@ -70,99 +70,105 @@ func names(f *fixture, next func() (event, bool), n int) string {
 }
 
 func TestWatch(t *testing.T) {
-	f := serve(t, nil)
-	f.must(201, "POST", configmaps, `{"metadata":{"name":"a"}}`)
-	list := f.must(200, "GET", configmaps, "")
-	rev := list.at(t, "metadata", "resourceVersion").(string)
-	whole, _ := f.follow(configmaps + "?watch=true")
-	later, _ := f.follow(configmaps + "?watch=true&resourceVersion=" + rev)
-	one, _ := f.follow("/api/v1/configmaps?watch=1&fieldSelector=metadata.name%3Db")
-	f.must(201, "POST", configmaps, `{"metadata":{"name":"b"}}`)
-	f.must(200, "PUT", configmaps+"/b", `{"metadata":{"name":"b"},"data":{"k":"v"}}`)
-	f.must(200, "DELETE", configmaps+"/a", "")
-	f.must(200, "DELETE", configmaps+"/b", "")
-	for what, test := range map[string]struct {
-		next func() (event, bool)
-		want string
-	}{
-		"from the state": {whole, "ADDED a, ADDED b, MODIFIED b, DELETED a, DELETED b"},
-		"from a list":    {later, "ADDED b, MODIFIED b, DELETED a, DELETED b"},
-		"of one":         {one, "ADDED b, MODIFIED b, DELETED b"},
-	} {
-		if got := names(f, test.next, strings.Count(test.want, ",")+1); got != test.want {
-			t.Errorf("%s: got %s, want %s", what, got, test.want)
+	eachWay(t, func(t *testing.T, f *fixture) {
+		f.must(201, "POST", configmaps, `{"metadata":{"name":"a"}}`)
+		list := f.must(200, "GET", configmaps, "")
+		rev := list.at(t, "metadata", "resourceVersion").(string)
+		whole, _ := f.follow(configmaps + "?watch=true")
+		later, _ := f.follow(configmaps + "?watch=true&resourceVersion=" + rev)
+		one, _ := f.follow("/api/v1/configmaps?watch=1&fieldSelector=metadata.name%3Db")
+		f.must(201, "POST", configmaps, `{"metadata":{"name":"b"}}`)
+		f.must(200, "PUT", configmaps+"/b", `{"metadata":{"name":"b"},"data":{"k":"v"}}`)
+		f.must(200, "DELETE", configmaps+"/a", "")
+		f.must(200, "DELETE", configmaps+"/b", "")
+		for what, test := range map[string]struct {
+			next func() (event, bool)
+			want string
+		}{
+			"from the state": {whole, "ADDED a, ADDED b, MODIFIED b, DELETED a, DELETED b"},
+			"from a list":    {later, "ADDED b, MODIFIED b, DELETED a, DELETED b"},
+			"of one":         {one, "ADDED b, MODIFIED b, DELETED b"},
+		} {
+			if got := names(f, test.next, strings.Count(test.want, ",")+1); got != test.want {
+				t.Errorf("%s: got %s, want %s", what, got, test.want)
+			}
 		}
-	}
+	})
 }
 
 func TestWatchList(t *testing.T) {
-	f := serve(t, nil)
-	f.must(201, "POST", configmaps, `{"metadata":{"name":"a"}}`)
-	next, _ := f.follow(configmaps + "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
-	if got := names(f, next, 1); got != "ADDED a" {
-		t.Errorf("got %s", got)
-	}
-	mark, ok := next()
-	if !ok || mark.Type != "BOOKMARK" || mark.Object.Metadata.Annotations["k8s.io/initial-events-end"] != "true" ||
-		mark.Object.Kind != "ConfigMap" || mark.Object.Metadata.ResourceVersion == "" {
-		t.Errorf("got %+v", mark)
-	}
-	f.must(201, "POST", configmaps, `{"metadata":{"name":"b"}}`)
-	if got := names(f, next, 1); got != "ADDED b" {
-		t.Errorf("got %s", got)
-	}
+	eachWay(t, func(t *testing.T, f *fixture) {
+		f.must(201, "POST", configmaps, `{"metadata":{"name":"a"}}`)
+		next, _ := f.follow(configmaps + "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
+		if got := names(f, next, 1); got != "ADDED a" {
+			t.Errorf("got %s", got)
+		}
+		mark, ok := next()
+		if !ok || mark.Type != "BOOKMARK" || mark.Object.Metadata.Annotations["k8s.io/initial-events-end"] != "true" ||
+			mark.Object.Kind != "ConfigMap" || mark.Object.Metadata.ResourceVersion == "" {
+			t.Errorf("got %+v", mark)
+		}
+		f.must(201, "POST", configmaps, `{"metadata":{"name":"b"}}`)
+		if got := names(f, next, 1); got != "ADDED b" {
+			t.Errorf("got %s", got)
+		}
+	})
 }
 
 func TestWatchEnds(t *testing.T) {
-	f := serve(t, nil)
-	next, _ := f.follow(configmaps + "?watch=true&timeoutSeconds=1")
-	if e, ok := next(); ok {
-		t.Errorf("got %+v", e)
-	}
+	eachWay(t, func(t *testing.T, f *fixture) {
+		next, _ := f.follow(configmaps + "?watch=true&timeoutSeconds=1")
+		if e, ok := next(); ok {
+			t.Errorf("got %+v", e)
+		}
+	})
 }
 
 func TestWatchOfWhatIsGone(t *testing.T) {
-	f := serve(t, nil)
-	f.must(201, "POST", configmaps, `{"metadata":{"name":"a"}}`)
-	next, _ := f.follow(configmaps + "?watch=true&resourceVersion=1")
-	e, ok := next()
-	if !ok || e.Type != "ERROR" || e.Object.Kind != "Status" || e.Object.Code != http.StatusGone {
-		t.Errorf("got %v %+v", ok, e)
-	}
-	if e, ok := next(); ok {
-		t.Errorf("the watch went on: %+v", e)
-	}
+	eachWay(t, func(t *testing.T, f *fixture) {
+		f.must(201, "POST", configmaps, `{"metadata":{"name":"a"}}`)
+		next, _ := f.follow(configmaps + "?watch=true&resourceVersion=1")
+		e, ok := next()
+		if !ok || e.Type != "ERROR" || e.Object.Kind != "Status" || e.Object.Code != http.StatusGone {
+			t.Errorf("got %v %+v", ok, e)
+		}
+		if e, ok := next(); ok {
+			t.Errorf("the watch went on: %+v", e)
+		}
+	})
 }
 
 func TestWatchRefusals(t *testing.T) {
-	f := serve(t, nil)
-	for query, code := range map[string]int{
-		"resourceVersion=x":                                 400,
-		"timeoutSeconds=soon":                               400,
-		"sendInitialEvents=true":                            400,
-		"resourceVersionMatch=NotOlderThan":                 400,
-		"fieldSelector=spec.x%3D1":                          400,
-		"labelSelector=a+b":                                 400,
-		"resourceVersion=18446744073709551615":              504,
-		"sendInitialEvents=true&resourceVersionMatch=Exact": 400,
-	} {
-		if a := f.do("GET", configmaps+"?watch=true&"+query, ""); a.code != code {
-			t.Errorf("%s: got %d %s", query, a.code, a.body)
+	eachWay(t, func(t *testing.T, f *fixture) {
+		for query, code := range map[string]int{
+			"resourceVersion=x":                                 400,
+			"timeoutSeconds=soon":                               400,
+			"sendInitialEvents=true":                            400,
+			"resourceVersionMatch=NotOlderThan":                 400,
+			"fieldSelector=spec.x%3D1":                          400,
+			"labelSelector=a+b":                                 400,
+			"resourceVersion=18446744073709551615":              504,
+			"sendInitialEvents=true&resourceVersionMatch=Exact": 400,
+		} {
+			if a := f.do("GET", configmaps+"?watch=true&"+query, ""); a.code != code {
+				t.Errorf("%s: got %d %s", query, a.code, a.body)
+			}
 		}
-	}
+	})
 }
 
 func TestWatchAsTable(t *testing.T) {
-	f := serve(t, nil)
-	f.must(201, "POST", configmaps, `{"metadata":{"name":"a"},"data":{"k":"v"}}`)
-	next, _ := f.follow(configmaps+"?watch=true", "Accept", tableMedia)
-	f.must(201, "POST", configmaps, `{"metadata":{"name":"b"}}`)
-	first, _ := next()
-	second, _ := next()
-	if first.Object.Kind != "Table" || len(first.Object.ColumnDefinitions) != 4 || first.Object.Rows[0].Cells[0] != "a" {
-		t.Errorf("first: %+v", first)
-	}
-	if len(second.Object.ColumnDefinitions) != 0 || second.Object.Rows[0].Cells[0] != "b" {
-		t.Errorf("second: %+v", second)
-	}
+	eachWay(t, func(t *testing.T, f *fixture) {
+		f.must(201, "POST", configmaps, `{"metadata":{"name":"a"},"data":{"k":"v"}}`)
+		next, _ := f.follow(configmaps+"?watch=true", "Accept", tableMedia)
+		f.must(201, "POST", configmaps, `{"metadata":{"name":"b"}}`)
+		first, _ := next()
+		second, _ := next()
+		if first.Object.Kind != "Table" || len(first.Object.ColumnDefinitions) != 4 || first.Object.Rows[0].Cells[0] != "a" {
+			t.Errorf("first: %+v", first)
+		}
+		if len(second.Object.ColumnDefinitions) != 0 || second.Object.Rows[0].Cells[0] != "b" {
+			t.Errorf("second: %+v", second)
+		}
+	})
 }

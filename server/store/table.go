@@ -12,7 +12,7 @@ type table struct {
 
 	// events are the changes after floor, in the order of their revisions.
 	// What lies at or below floor is forgotten.
-	events []Event
+	events []*Event
 	bytes  int
 	floor  uint64
 
@@ -38,7 +38,7 @@ func (t *table) apply(e Event, onDisk bool, w Window) {
 	} else {
 		t.rows[key] = row{e.Entry, onDisk}
 	}
-	t.events = append(t.events, e)
+	t.events = append(t.events, &e)
 	t.bytes += e.Body.Len()
 	drop := 0
 	for ; len(t.events)-drop > w.Events || t.bytes > w.Bytes && drop < len(t.events); drop++ {
@@ -59,12 +59,20 @@ func (t *table) wake() {
 
 // after returns up to max events with a revision above rev, or ErrCompact if
 // some of those are forgotten.
-func (t *table) after(rev uint64, max int) ([]Event, error) {
+func (t *table) after(rev uint64, max int) ([]*Event, error) {
 	if rev < t.floor {
 		return nil, ErrCompact
 	}
-	i, _ := slices.BinarySearchFunc(t.events, rev+1, func(e Event, rev uint64) int { return cmp.Compare(e.Rev, rev) })
+	i, _ := slices.BinarySearchFunc(t.events, rev+1, func(e *Event, rev uint64) int { return cmp.Compare(e.Rev, rev) })
 	return slices.Clone(t.events[i:min(i+max, len(t.events))]), nil
+}
+
+// last is the revision of the newest event that is remembered; floor without one.
+func (t *table) last() uint64 {
+	if n := len(t.events); n > 0 {
+		return t.events[n-1].Rev
+	}
+	return t.floor
 }
 
 // list returns the entries of namespace, or of all when it is "", sorted.

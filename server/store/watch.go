@@ -33,34 +33,64 @@ func (s *Store) Watch(resource string, from uint64) (*Watcher, error) {
 // Next blocks until there are events, and returns some of them, oldest first.
 // It fails with ErrCompact when the watcher was so slow that events it has not
 // seen are forgotten (list again), with ErrClosed when the store is closed, and
-// with ctx's error.
-func (w *Watcher) Next(ctx context.Context) ([]Event, error) {
+// with ctx's error. The events are shared with other watchers.
+func (w *Watcher) Next(ctx context.Context) ([]*Event, error) {
 	for {
-		events, changed, err := w.read()
+		events, err := w.Ready()
 		if err != nil || len(events) > 0 {
 			return events, err
 		}
-		select {
-		case <-changed:
-		case <-w.store.closing:
-			return nil, ErrClosed
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := w.Wait(ctx); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// Ready is Next without waiting: there may be no events.
+func (w *Watcher) Ready() ([]*Event, error) {
+	w.store.mu.RLock()
+	defer w.store.mu.RUnlock()
+	events, err := w.store.tables[w.resource].after(w.rev, watchBatch)
+	if n := len(events); n > 0 {
+		w.rev = events[n-1].Rev
+	} else if err == nil && w.store.isClosing() {
+		err = ErrClosed
+	}
+	return events, err
+}
+
+// Wait blocks until there is something for Ready to return, or fails with ctx's error.
+func (w *Watcher) Wait(ctx context.Context) error {
+	changed, ready := w.next()
+	if ready {
+		return nil
+	}
+	select {
+	case <-changed:
+	case <-w.store.closing:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // Revision returns the revision up to which Next has returned every event of
 // the resource: a watch from there misses none.
 func (w *Watcher) Revision() uint64 { return w.rev }
 
-func (w *Watcher) read() ([]Event, <-chan struct{}, error) {
+// next returns what is closed by the next event, and whether there is one already.
+func (w *Watcher) next() (changed <-chan struct{}, ready bool) {
 	w.store.mu.RLock()
 	defer w.store.mu.RUnlock()
 	t := w.store.tables[w.resource]
-	events, err := t.after(w.rev, watchBatch)
-	if n := len(events); n > 0 {
-		w.rev = events[n-1].Rev
+	return t.changed, t.last() > w.rev
+}
+
+func (s *Store) isClosing() bool {
+	select {
+	case <-s.closing:
+		return true
+	default:
+		return false
 	}
-	return events, t.changed, err
 }

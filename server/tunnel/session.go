@@ -26,6 +26,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/yamux"
+
+	"bramble.dev/bramble/server/api"
 )
 
 const (
@@ -110,7 +112,7 @@ func newSession(ctx context.Context, conn net.Conn, dialled bool, c Channel, kee
 	s.listener = &streamListener{mux: mux, log: log}
 	s.http = &http.Server{
 		Handler:           h,
-		BaseContext:       func(net.Listener) context.Context { return s.ctx },
+		BaseContext:       func(net.Listener) context.Context { return api.WithSession(s.ctx) },
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
