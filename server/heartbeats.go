@@ -65,6 +65,9 @@ func (h heartbeats) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = conn.Close()
 		return
 	}
+	if small, ok := conn.(interface{ Shrink() }); ok {
+		small.Shrink() // a beat is a byte
+	}
 	// The request's goroutine, whose stack is large, ends here.
 	go h.serve(context.WithoutCancel(r.Context()), conn, node, follows)
 }

@@ -63,7 +63,7 @@ func open(ctx context.Context, cfg Config, address string, log *slog.Logger) (_ 
 	if err := refuseHalfRestored(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	if p.store, err = store.Open(ctx, store.Config{Dir: cfg.DataDir, Log: log}); err != nil {
+	if p.store, err = store.Open(ctx, store.Config{Dir: cfg.DataDir, Log: log, Unwatched: auth.RecordKinds()}); err != nil {
 		return nil, err
 	}
 	warnUnconfirmed(p.store, log)

@@ -15,6 +15,9 @@ const (
 	recordNodes  = "nodekeys." + api.Group
 )
 
+// RecordKinds are all kinds of records. A join token's grows with each node that used it.
+func RecordKinds() []string { return []string{recordTokens, recordNodes} }
+
 // ErrChanged is what Records returns when the record is not as it was.
 var ErrChanged = errors.New("the record was changed meanwhile")
 

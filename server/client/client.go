@@ -56,9 +56,7 @@ func New(dial func(ctx context.Context, network, address string) (net.Conn, erro
 	c := &Client{log: cfg.Log}
 	c.transport = &http.Transport{
 		DialContext: dial,
-		// A stream is cheap to open, and costs the server's memory while it is.
-		MaxIdleConnsPerHost: 1,
-		IdleConnTimeout:     5 * time.Second, // below the tunnel's own, so that we close first
+		DisableKeepAlives: true, // a stream is cheap to open, and costs the server's memory while it is
 	}
 	c.epoch = &epochKeeper{next: c.transport, agent: cfg.UserAgent, onChange: cfg.OnEpoch}
 	scheme := api.NewScheme()

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"bramble.dev/bramble/server/api"
@@ -32,8 +33,9 @@ type detached struct {
 	log     *slog.Logger
 }
 
-// chunkSize is how much is kept before it is sent without a Flush.
-const chunkSize = 16 << 10
+// chunkSize is how much is kept before it is sent without a Flush. The session keeps a
+// buffer as large as the largest piece that was written to it.
+const chunkSize = 4 << 10
 
 // detach takes over the stream of a request that came by a tunnel, nil for any other.
 func (s *server) detach(w http.ResponseWriter, r *http.Request) *detached {
@@ -46,8 +48,12 @@ func (s *server) detach(w http.ResponseWriter, r *http.Request) *detached {
 	if err != nil {
 		return nil // as any other, then
 	}
-	rec.outlives = true
-	return &detached{conn: conn, session: session, rec: rec, header: rec.Header(), log: s.cfg.Log}
+	if small, ok := conn.(interface{ Shrink() }); ok {
+		small.Shrink() // the request is read, and nothing follows it
+	}
+	d := &detached{conn: conn, session: session, rec: rec, header: rec.Header(), log: s.cfg.Log}
+	rec.outlives, rec.ResponseWriter = true, nil // with it go net/http's buffers
+	return d
 }
 
 // serve sends a watch until it ends, its time is over, the node closes the stream, or
@@ -132,7 +138,11 @@ func (d *detached) FlushError() error {
 		out = fmt.Appendf(out, "%x\r\n%s\r\n", len(d.body), d.body)
 	}
 	d.head, d.body = nil, nil // kept, they would be as large as the largest were
-	_, d.err = d.conn.Write(out)
+	for piece := range slices.Chunk(out, chunkSize) {
+		if _, d.err = d.conn.Write(piece); d.err != nil {
+			break
+		}
+	}
 	return d.err
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -17,7 +18,10 @@ const FileName = "bramble.db"
 type Config struct {
 	Dir    string // made with mode 0700 if it is missing
 	Window Window // zero: 1,000 events, 2 MiB
-	Log    *slog.Logger
+	// Unwatched are resources that nobody watches, nor lists in the past: of their
+	// past nothing is remembered.
+	Unwatched []string
+	Log       *slog.Logger
 }
 
 // Window bounds what is remembered of each resource for watchers and for lists
@@ -203,7 +207,11 @@ func (s *Store) List(resource, namespace string, at uint64) ([]Entry, uint64, er
 func (s *Store) table(resource string) *table {
 	t, ok := s.tables[resource]
 	if !ok {
-		t = newTable(s.start)
+		window := s.config.Window
+		if slices.Contains(s.config.Unwatched, resource) {
+			window = Window{}
+		}
+		t = newTable(s.start, window)
 		s.tables[resource] = t
 	}
 	return t

@@ -15,6 +15,7 @@ type table struct {
 	events []*Event
 	bytes  int
 	floor  uint64
+	window Window
 
 	changed chan struct{} // closed at the next change
 }
@@ -26,12 +27,12 @@ type row struct {
 	onDisk bool
 }
 
-func newTable(floor uint64) *table {
-	return &table{rows: map[rowKey]row{}, floor: floor, changed: make(chan struct{})}
+func newTable(floor uint64, w Window) *table {
+	return &table{rows: map[rowKey]row{}, floor: floor, window: w, changed: make(chan struct{})}
 }
 
 // apply makes e the newest change. It does not wake watchers.
-func (t *table) apply(e Event, onDisk bool, w Window) {
+func (t *table) apply(e Event, onDisk bool) {
 	key := rowKey{e.Namespace, e.Name}
 	if e.Type == Deleted {
 		delete(t.rows, key)
@@ -41,7 +42,7 @@ func (t *table) apply(e Event, onDisk bool, w Window) {
 	t.events = append(t.events, &e)
 	t.bytes += e.Body.Len()
 	drop := 0
-	for ; len(t.events)-drop > w.Events || t.bytes > w.Bytes && drop < len(t.events); drop++ {
+	for ; len(t.events)-drop > t.window.Events || t.bytes > t.window.Bytes && drop < len(t.events); drop++ {
 		t.bytes -= t.events[drop].Body.Len()
 		t.floor = t.events[drop].Rev
 	}

@@ -8,6 +8,22 @@ import (
 	"bramble.dev/bramble/server/store"
 )
 
+func TestNothingOfThePastWhereNobodyWatches(t *testing.T) {
+	s, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Unwatched: []string{"pods"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	start := s.Revision()
+	rev := put(t, s, "a", 0)
+	if _, err := s.Watch("pods", start); !errors.Is(err, store.ErrCompact) {
+		t.Errorf("a watch of what was: %v", err)
+	}
+	if entries, _, err := s.List("pods", "", 0); err != nil || len(entries) != 1 || entries[0].Rev != rev {
+		t.Errorf("the present: %+v, %v", entries, err)
+	}
+}
+
 func TestWatchWindow(t *testing.T) {
 	s := openWindow(t, t.TempDir(), store.Window{Events: 3, Bytes: 1 << 20})
 	start := s.Revision()

@@ -131,7 +131,7 @@ func (s *Store) publish(b *batch) {
 	woken := map[*table]bool{}
 	for _, op := range b.ops {
 		t := s.table(op.Resource)
-		t.apply(op.Event, op.onDisk, s.config.Window)
+		t.apply(op.Event, op.onDisk)
 		s.rev = op.Rev
 		woken[t] = true
 	}

@@ -338,6 +338,54 @@ func TestControlIsLostWhileBulkIsWaitedFor(t *testing.T) {
 	})
 }
 
+// TestBulkIsLostWithControl has a path that swallows everything, which only control's
+// keepalive finds soon.
+func TestBulkIsLostWithControl(t *testing.T) {
+	ca := newAuthority(t)
+	keep := func(c tunnel.Channel) tunnel.Keepalive {
+		if c == tunnel.Bulk {
+			return tunnel.Keepalive{Interval: time.Hour, Timeout: time.Second}
+		}
+		return tunnel.Keepalive{Interval: 50 * time.Millisecond, Timeout: time.Second}
+	}
+	s := listen(t, ca, loopback, keep, http.HandlerFunc(whoami))
+	f := forward(t, s.address)
+	d := node(t, ca, "kitchen", []string{f.address}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.NewResponseController(w).Flush()
+		if r.URL.Path == "/follow" {
+			<-r.Context().Done()
+		}
+	}), func(d *tunnel.Dialer) { d.Keepalive = keep })
+	eventually(t, "connected", d.Connected)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://node/follow", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := s.bulk(t, "kitchen").RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	told := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, resp.Body)
+		told <- err
+	}()
+	f.dropAll()
+	eventually(t, "the loss noticed", func() bool { return !s.hub.HasBulk("kitchen") })
+	select {
+	case err := <-told:
+		if err == nil {
+			t.Error("a stream that was lost ended as if it were whole")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("who followed a stream was not told of its loss")
+	}
+	if _, err := get(t, &http.Client{Transport: s.bulk(t, "kitchen")}, "http://node/logs"); err != nil {
+		t.Errorf("over the new connections: %v", err)
+	}
+}
+
 func TestBulkThatCannotBeDialled(t *testing.T) {
 	ca := newAuthority(t)
 	s := listen(t, ca, loopback, nil, http.HandlerFunc(whoami), func(h *tunnel.Hub) { h.Wait = 300 * time.Millisecond })

@@ -115,7 +115,10 @@ func (h *Hub) put(key hubKey, s *hubSession) {
 		s.used = time.Now()
 		s.idle = time.AfterFunc(h.Idle, func() { h.retire(key, s) })
 		h.answer(key.node, s, nil)
-	} else if a := h.asking[key.node]; a != nil {
+		return
+	}
+	h.setAside(key.node)
+	if a := h.asking[key.node]; a != nil {
 		h.ask(key.node, a, s)
 	}
 }
@@ -131,8 +134,27 @@ func (h *Hub) drop(key hubKey, s *hubSession) {
 	}
 	delete(h.nodes, key)
 	if key.channel == Control {
+		h.setAside(key.node)
 		h.answer(key.node, nil, ErrNotConnected)
 	}
+}
+
+// setAside takes a node's bulk session from the map because the control session beside
+// it is lost or replaced: what became of one path mostly became of the other, too, but
+// bulk's keepalive is slow to notice. Who asks for bulk gets a new one; the streams of
+// the old go on if the node answers. It is called with h.mu held.
+func (h *Hub) setAside(node string) {
+	key := hubKey{node, Bulk}
+	s := h.nodes[key]
+	if s == nil {
+		return
+	}
+	delete(h.nodes, key)
+	s.work.Go(func() {
+		if s.probe() {
+			s.replaced()
+		}
+	})
 }
 
 // replaced ends a session that nobody finds any more, once its streams have ended.

@@ -168,15 +168,24 @@ func (s *session) look() (alive bool) {
 		s.seen = now
 		return !s.mux.IsClosed()
 	}
-	if _, err := s.mux.Ping(); err != nil {
-		if !s.mux.IsClosed() {
-			s.log.Warn("tunnel peer does not answer", "channel", s.channel, "err", err)
-		}
-		s.mux.Close()
-		return false
-	}
+	alive = s.probe()
 	s.seen = s.heard.bytes.Load()
-	return true
+	return alive
+}
+
+// probe pings the peer, and ends the session when nothing at all comes within the
+// keepalive's timeout.
+func (s *session) probe() (alive bool) {
+	before := s.heard.bytes.Load()
+	_, err := s.mux.Ping()
+	if err == nil || s.heard.bytes.Load() != before && !s.mux.IsClosed() {
+		return true
+	}
+	if !s.mux.IsClosed() {
+		s.log.Warn("tunnel peer does not answer", "channel", s.channel, "err", err)
+	}
+	s.mux.Close()
+	return false
 }
 
 // drain lets the streams of a replaced session finish, then closes it, at the
@@ -292,4 +301,11 @@ func (c *watchedConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(c.closed)
 	return err
+}
+
+// Shrink gives back the buffer of what was read, for a stream that rests.
+func (c *watchedConn) Shrink() {
+	if s, ok := c.Conn.(*yamux.Stream); ok {
+		s.Shrink()
+	}
 }
