@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -20,7 +21,10 @@ import (
 const manager = "bramble-server"
 
 // records keeps auth's records in the store, beside the objects.
-type records struct{ store *store.Store }
+type records struct {
+	store *store.Store
+	log   *slog.Logger
+}
 
 func (r records) ListRecords(kind string) ([]auth.Record, error) {
 	entries, _, err := r.store.List(kind, "", 0)
@@ -59,7 +63,7 @@ func (r records) commit(ctx context.Context, kind string, rec auth.Record, remov
 	case errors.Is(err, store.ErrConflict):
 		return 0, auth.ErrChanged
 	case err != nil:
-		return 0, err
+		return 0, objects.StoreError(r.log, err)
 	}
 	return revs[0], nil
 }

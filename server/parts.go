@@ -150,7 +150,7 @@ func (p *parts) openIdentities() (err error) {
 	p.pods = auth.NewPodIndex(newPodFeed(p.store))
 	p.rules = auth.NewRBAC(newRBACFeed(p.store))
 	p.authorizer = auth.NewAuthorizer(p.pods, p.rules)
-	p.keys, err = auth.OpenNodeKeys(records{p.store}, netip.MustParsePrefix(p.cfg.ClusterCIDR), p.cfg.NodeBits)
+	p.keys, err = auth.OpenNodeKeys(records{p.store, p.log}, netip.MustParsePrefix(p.cfg.ClusterCIDR), p.cfg.NodeBits)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (p *parts) openRegistry() error {
 }
 
 func (p *parts) openAPI() (err error) {
-	tokens, err := auth.OpenTokens(records{p.store}, p.clock, p.authority.Hash())
+	tokens, err := auth.OpenTokens(records{p.store, p.log}, p.clock, p.authority.Hash())
 	if err != nil {
 		return err
 	}

@@ -82,6 +82,9 @@ func join(ctx context.Context, o joinOptions, token string) (state.Facts, error)
 			answer, err = client.Join(ctx, o.server, token, o.nodeName, key)
 		}
 	}
+	if errors.Is(err, client.ErrOtherCA) {
+		return state.Facts{}, settings.Hint(err, "give by --server the address of the server that made the token, or make one at this server: edgectl token create")
+	}
 	var unreached *url.Error
 	if errors.As(err, &unreached) {
 		return state.Facts{}, settings.Hint(err, "see that bramble-server runs and listens there for other machines (its --listen), and give its address by --server HOST:PORT")

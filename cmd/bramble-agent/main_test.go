@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"log"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,6 +110,12 @@ func TestJoinExplainsItself(t *testing.T) {
 		if err == nil || !strings.Contains(settings.HintOf(err), c.hint) {
 			t.Errorf("join as %s in %s: %v, hint %q, want one with %q", c.name, c.dir, err, settings.HintOf(err), c.hint)
 		}
+	}
+	other := httptest.NewTLSServer(http.NotFoundHandler())
+	defer other.Close()
+	_, err := join(t.Context(), joinOptions{server: other.Listener.Addr().String(), nodeName: "attic", stateDir: t.TempDir()}, token)
+	if err == nil || !strings.Contains(settings.HintOf(err), "the server that made the token") {
+		t.Errorf("join at another cluster's server: %v, hint %q", err, settings.HintOf(err))
 	}
 	if err := newJoin().Args(nil, nil); settings.HintOf(err) == "" {
 		t.Errorf("without a token: %v, and no hint", err)

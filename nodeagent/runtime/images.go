@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -124,8 +125,9 @@ func (r *Runtime) pullWith(ctx context.Context, name string, credentials []conta
 	return id, err
 }
 
-// errSilent ends a pull whose registry says nothing.
-var errSilent = errors.New("it took the connection and did not answer")
+// errSilent ends a pull of which nothing is heard: of a registry that says nothing, or
+// that says to wait, which Podman does without a word.
+var errSilent = errors.New("it took the connection and did not answer, or answered that there are too many requests (429)")
 
 func (r *Runtime) pull(ctx context.Context, name string, credential *container.Credential) (id string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -194,6 +196,9 @@ func pullError(err error) error {
 	if err == nil || errors.Is(err, container.ErrUnavailable) {
 		return err
 	}
+	if text := err.Error(); temporary.MatchString(text) {
+		err = errors.New(temporary.ReplaceAllString(text, "storage"))
+	}
 	text := strings.ToLower(err.Error())
 	for _, class := range pullClasses {
 		for _, words := range class.words {
@@ -204,6 +209,10 @@ func pullError(err error) error {
 	}
 	return err
 }
+
+// temporary is a file to which Podman fetches a layer: its name, another with each
+// try, would make of each an event of its own.
+var temporary = regexp.MustCompile(`storage[0-9]+/[0-9]+`)
 
 // pullClasses are tried in order: a registry that hides what it does not have
 // says both "denied" and "does not exist".

@@ -55,7 +55,7 @@ func New(dial func(ctx context.Context, network, address string) (net.Conn, erro
 	}
 	c := &Client{log: cfg.Log}
 	c.transport = &http.Transport{
-		DialContext: dial,
+		DialContext:       dial,
 		DisableKeepAlives: true, // a stream is cheap to open, and costs the server's memory while it is
 	}
 	c.epoch = &epochKeeper{next: c.transport, agent: cfg.UserAgent, onChange: cfg.OnEpoch}

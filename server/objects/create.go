@@ -51,6 +51,7 @@ func (r *Registry) create(ctx context.Context, k *Kind, obj Object, opts WriteOp
 		return Result{}, err
 	}
 	setDefaults(k, obj)
+	repeated := oneOfEachOwner(obj)
 	if err := validateNew(k, obj); err != nil {
 		return Result{}, err
 	}
@@ -65,7 +66,7 @@ func (r *Registry) create(ctx context.Context, k *Kind, obj Object, opts WriteOp
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{stored, warnings(k, obj)}, nil
+	return Result{stored, append(repeated, warnings(k, obj)...)}, nil
 }
 
 // insert writes a new object, whose name must be free and whose namespace must

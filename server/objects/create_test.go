@@ -134,6 +134,49 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+func TestOwnersAreKeptOnce(t *testing.T) {
+	r := open(t)
+	one := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "x", UID: "1"}
+	two := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "y", UID: "2"}
+	check := func(res objects.Result, err error) {
+		t.Helper()
+		if err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "UID 1 ") {
+			t.Errorf("warned with %q, %v", res.Warnings, err)
+		}
+		if got := decode[corev1.Pod](t, res.Stored).OwnerReferences; len(got) != 2 || got[0].UID != "1" || got[1].UID != "2" {
+			t.Errorf("kept %+v", got)
+		}
+	}
+	p := pod("a")
+	p.OwnerReferences = []metav1.OwnerReference{one, two, one}
+	res, err := r.Create(t.Context(), pods, "default", p, objects.WriteOptions{})
+	check(res, err)
+	res, err = r.Update(t.Context(), pods, "", "default", "a", func(o objects.Object) (objects.Object, error) {
+		o.SetOwnerReferences([]metav1.OwnerReference{one, one, two})
+		return o, nil
+	}, objects.WriteOptions{})
+	check(res, err)
+}
+
+func TestFinalizersHaveADomain(t *testing.T) {
+	r := open(t)
+	p := pod("a")
+	p.Finalizers = []string{"example.com/x", metav1.FinalizerOrphanDependents, "bare"}
+	_, err := r.Create(t.Context(), pods, "default", p, objects.WriteOptions{})
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "metadata.finalizers[2]") || !strings.Contains(err.Error(), "example.com/bare") {
+		t.Errorf("got %v", err)
+	}
+	p.Finalizers = p.Finalizers[:1]
+	create(t, r, pods, p)
+	_, err = r.Update(t.Context(), pods, "", "default", "a", func(o objects.Object) (objects.Object, error) {
+		o.SetFinalizers([]string{"example.com/x", "bare"})
+		return o, nil
+	}, objects.WriteOptions{})
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "metadata.finalizers[1]") {
+		t.Errorf("an update: %v", err)
+	}
+}
+
 // late has its metadata behind its spec.
 type late struct {
 	metav1.TypeMeta   `json:",inline"`

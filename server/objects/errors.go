@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,15 +41,19 @@ func (r *Registry) readError(rev uint64, err error) error {
 	return r.otherError(err)
 }
 
-// otherError is for what the store says that no client can help.
-func (r *Registry) otherError(err error) error {
+// otherError is StoreError with the registry's log.
+func (r *Registry) otherError(err error) error { return StoreError(r.config.Log, err) }
+
+// StoreError is the Status for what the store says that no client can help; log gets the
+// disk's errors.
+func StoreError(log *slog.Logger, err error) error {
 	switch {
 	case errors.Is(err, store.ErrClosed):
 		return apierrors.NewServiceUnavailable("the server is stopping: try again")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	r.config.Log.Error("cannot use the store", "err", err)
+	log.Error("cannot use the store", "err", err)
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		err = fmt.Errorf("%w: make room on the server's disk and try again; what is there can still be read", err)

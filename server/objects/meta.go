@@ -3,8 +3,11 @@ package objects
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -102,6 +105,7 @@ func validateNew(k *Kind, obj Object) error {
 		rule = validation.NameIsDNSSubdomain
 	}
 	errs := validation.ValidateObjectMetaAccessor(obj, k.Namespaced, rule, field.NewPath("metadata"))
+	errs = append(errs, validateFinalizers(obj, nil)...)
 	if k.Validate != nil {
 		errs = append(errs, k.Validate(obj)...)
 	}
@@ -111,6 +115,7 @@ func validateNew(k *Kind, obj Object) error {
 // validateChange is validateNew for an object that takes the place of old.
 func validateChange(k *Kind, obj, old Object) error {
 	errs := validation.ValidateObjectMetaAccessorUpdate(obj, old, field.NewPath("metadata"))
+	errs = append(errs, validateFinalizers(obj, old.GetFinalizers())...)
 	if k.Validate != nil {
 		errs = append(errs, k.Validate(obj)...)
 	}
@@ -118,6 +123,35 @@ func validateChange(k *Kind, obj, old Object) error {
 		errs = append(errs, k.ValidateUpdate(obj, old)...)
 	}
 	return invalid(k, obj, errs)
+}
+
+// validateFinalizers follows Kubernetes' rule for its own kinds: a name without a
+// domain is one of its own. What was there already may stay.
+func validateFinalizers(obj Object, before []string) (errs field.ErrorList) {
+	own := []string{string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
+	for i, name := range obj.GetFinalizers() {
+		if !strings.Contains(name, "/") && !slices.Contains(own, name) && !slices.Contains(before, name) {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "finalizers").Index(i), name,
+				"is neither one of Kubernetes' own nor has it a domain: write it as example.com/"+name))
+		}
+	}
+	return errs
+}
+
+// oneOfEachOwner drops owner references that are there before, and warns of it.
+func oneOfEachOwner(obj Object) (warnings []string) {
+	var once []metav1.OwnerReference
+	for _, ref := range obj.GetOwnerReferences() {
+		if slices.ContainsFunc(once, func(o metav1.OwnerReference) bool { return reflect.DeepEqual(o, ref) }) {
+			warnings = append(warnings, fmt.Sprintf("metadata.ownerReferences: UID %s is there more than once, and is kept once", ref.UID))
+			continue
+		}
+		once = append(once, ref)
+	}
+	if len(warnings) > 0 {
+		obj.SetOwnerReferences(once)
+	}
+	return warnings
 }
 
 // invalid makes one Status of errs, each of them once: kinds may check metadata

@@ -71,6 +71,7 @@ func (u *update) try(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	keepMetadata(obj, old)
+	repeated := oneOfEachOwner(obj)
 	if obj, err = u.rules(ctx, obj, old); err != nil {
 		return Result{}, err
 	}
@@ -78,7 +79,7 @@ func (u *update) try(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	res := Result{storedOf(entry), warnings(k, obj)}
+	res := Result{storedOf(entry), append(repeated, warnings(k, obj)...)}
 	switch body := e.at(entry.Rev); {
 	case ended(obj) && !u.options.DryRun:
 		res.Stored, err = r.remove(ctx, k, obj, e, entry.Rev)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -101,7 +102,7 @@ func (s *server) catchPanics(next http.Handler) http.Handler {
 
 func (s *server) parse(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		in := parsePath(r.Method, r.URL.Path, isTrue(r.URL.Query().Get("watch")))
+		in := parsePath(r.Method, r.URL.Path, truth(r.URL.Query(), "watch"))
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), infoKey{}, in)))
 	})
 }
@@ -240,4 +241,7 @@ func forbidden(user api.User, in info, reason string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Group: in.Group, Resource: in.Resource}, in.Name, errors.New(what))
 }
 
-func isTrue(s string) bool { return s == "true" || s == "1" }
+// truth reads a parameter as Kubernetes does: what is there is true, but for 0 and false.
+func truth(q url.Values, name string) bool { return q.Has(name) && isTrue(q.Get(name)) }
+
+func isTrue(s string) bool { return s != "0" && !strings.EqualFold(s, "false") }

@@ -70,7 +70,7 @@ func TestHealth(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	f := serve(t, nil)
-	if a := f.must(200, "GET", "/version", ""); a.at(t, "gitVersion") != "v1.37.2+bramble-0.1.0" || a.at(t, "minor") != "37" {
+	if a := f.must(200, "GET", "/version", ""); a.at(t, "gitVersion") != "v1.37.2+bramble-0.1.0" || a.at(t, "minor") != "37" || a.at(t, "buildDate") != api.BuildDate {
 		t.Errorf("got %s", a.body)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/version"
+
+	"bramble.dev/bramble/server/api"
 )
 
 // kubernetesVersion is the release whose wire format is served: that of the
@@ -22,7 +24,7 @@ const checkTimeout = 10 * time.Second
 func (s *server) serveVersion(w http.ResponseWriter) error {
 	body, err := json.Marshal(version.Info{
 		Major: "1", Minor: "37", GitVersion: "v" + kubernetesVersion + "+bramble-" + s.cfg.Version,
-		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		BuildDate: api.BuildDate, GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot encode the version: %w", err)

@@ -82,6 +82,9 @@ func listOptions(q url.Values) (opts listQuery, err error) {
 	if opts.Limit, err = limit(q); err != nil {
 		return opts, err
 	}
+	if _, err := timeoutSeconds(q); err != nil { // a list is done long before
+		return opts, err
+	}
 	if token := q.Get("continue"); token != "" {
 		return opts, opts.goOn(token, q)
 	}

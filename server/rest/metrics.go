@@ -65,7 +65,7 @@ func (m *metrics) observe(next http.Handler, w http.ResponseWriter, r *http.Requ
 }
 
 func (m *metrics) labels(r *http.Request) (verb, resource string) {
-	in := parsePath(r.Method, r.URL.Path, isTrue(r.URL.Query().Get("watch")))
+	in := parsePath(r.Method, r.URL.Path, truth(r.URL.Query(), "watch"))
 	switch in.Verb {
 	case "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection":
 	default:

@@ -38,7 +38,7 @@ func readWriteOptions(r *http.Request, optionsKind string) (writeOptions, error)
 	}
 	o.FieldManager = managerOf(manager, r.UserAgent())
 	o.DryRun = len(q["dryRun"]) > 0
-	o.force = isTrue(q.Get("force"))
+	o.force = truth(q, "force")
 	if o.fieldValidation = q.Get("fieldValidation"); o.fieldValidation == "" {
 		o.fieldValidation = metav1.FieldValidationWarn
 	}

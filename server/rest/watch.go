@@ -68,7 +68,7 @@ func (s *server) watchOptions(r *request) (opts objects.WatchOptions, err error)
 	if opts.From, err = revision(q); err != nil {
 		return opts, err
 	}
-	opts.Bookmarks = isTrue(q.Get("allowWatchBookmarks"))
+	opts.Bookmarks = truth(q, "allowWatchBookmarks")
 	match := metav1.ResourceVersionMatch(q.Get("resourceVersionMatch"))
 	switch send := q.Get("sendInitialEvents"); {
 	case send == "" && match != "":
@@ -90,9 +90,18 @@ func (s *server) watchOptions(r *request) (opts objects.WatchOptions, err error)
 }
 
 func (s *server) watchTimeout(q url.Values) (time.Duration, error) {
+	timeout, err := timeoutSeconds(q)
+	if timeout == 0 {
+		timeout = s.cfg.WatchTimeout()
+	}
+	return timeout, err
+}
+
+// timeoutSeconds is 0 where a client sets none.
+func timeoutSeconds(q url.Values) (time.Duration, error) {
 	text := q.Get("timeoutSeconds")
-	if text == "" || text == "0" {
-		return s.cfg.WatchTimeout(), nil
+	if text == "" {
+		return 0, nil
 	}
 	seconds, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {

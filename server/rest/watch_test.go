@@ -172,3 +172,18 @@ func TestWatchAsTable(t *testing.T) {
 		}
 	})
 }
+
+// TestTruthOfParameters: whatever is neither 0 nor false is true, as in Kubernetes.
+func TestTruthOfParameters(t *testing.T) {
+	f := serve(t, nil)
+	for query, watched := range map[string]bool{
+		"watch=1": true, "watch": true, "watch=yes": true, "watch=true": true,
+		"": false, "watch=0": false, "watch=False": false,
+	} {
+		a := f.do("GET", configmaps+"?timeoutSeconds=1&"+query, "")
+		if list := strings.Contains(a.body, "ConfigMapList"); a.code != 200 || list == watched {
+			t.Errorf("%q: got %d %s", query, a.code, a.body)
+		}
+	}
+	f.must(400, "GET", configmaps+"?timeoutSeconds=soon", "")
+}
