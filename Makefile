@@ -27,7 +27,7 @@ RACE_PKGS  := ./server/... ./systemd/... ./cmd/bramble-server ./cmd/settings
 # Of the agent, what does not link Podman: the race detector needs cgo.
 PURE_PKGS  := ./nodeagent/container ./nodeagent/pod ./nodeagent/probe ./nodeagent/report ./nodeagent/state ./nodeagent/stream ./nodeagent/volume ./nodeagent/network/netapi
 
-.PHONY: help build deps demo demo-stop check test test-unit test-race test-real test-e2e test-long bench generate clean
+.PHONY: help build deps demo demo-stop check test test-unit test-race test-real test-e2e test-long bench bench-scheduler generate clean
 
 help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,11 @@ test-long: deps build bin/kubectl ## campaigns at full size
 
 bench: deps build bin/kubectl ## the figures of docs/benchmarks.md, on an idle machine
 	@CGO_ENABLED=0 $(TEST) -count=1 -timeout 90m -v $(AS_ROOT) ./test/bench | grep -E '^\||FAIL|_test\.go|^ok'
+
+# A module of its own, which the programs' go.mod does not know.
+bench-scheduler: ## Bramble's scheduler and Kubernetes' own, side by side (10 minutes)
+	CGO_ENABLED=1 $(BUILD) ./cmd/bramble-server
+	@cd ./test/kubescheduler && CGO_ENABLED=0 $(TEST) -count=1 -timeout 60m -v . | grep -E '^\||FAIL|_test\.go|^ok'
 
 bin/kubectl: ## stock kubectl for the tests, from Kubernetes' own package
 	CGO_ENABLED=0 $(GO) build -ldflags '-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2' -o bin/ ./test/kubectl

@@ -38,7 +38,7 @@ type Decision struct {
 func (f Profile) Decide(s *Snapshot, p *Pod) Decision {
 	d := Decision{Verdicts: make([]Verdict, len(s.nodes))}
 	checks := f.prepare(s, p)
-	var fit []*Node
+	fit := make([]*Node, 0, len(s.nodes))
 	for i, n := range s.nodes {
 		v := &d.Verdicts[i]
 		v.Node = n
@@ -106,15 +106,19 @@ type Count struct {
 func (d *Decision) Counts() []Count {
 	at := map[Rejection]int{}
 	var counts []Count
+	last := 0 // most nodes have the reason of the one before
 	for i := range d.Verdicts {
 		for _, r := range d.Verdicts[i].Reasons {
-			j, ok := at[r]
-			if !ok {
-				j = len(counts)
-				at[r] = j
-				counts = append(counts, Count{Rejection: r})
+			if last == len(counts) || counts[last].Rejection != r {
+				j, ok := at[r]
+				if !ok {
+					j = len(counts)
+					at[r] = j
+					counts = append(counts, Count{Rejection: r})
+				}
+				last = j
 			}
-			counts[j].Nodes++
+			counts[last].Nodes++
 		}
 	}
 	slices.SortStableFunc(counts, func(a, b Count) int {
@@ -136,13 +140,15 @@ func (d *Decision) Fitting() int {
 
 // Message is the decision in a sentence:
 // "0/3 nodes fit: 2 had not enough memory, 1 was cordoned".
-func (d *Decision) Message() string {
+func (d *Decision) Message() string { return d.message(d.Counts()) }
+
+func (d *Decision) message(counts []Count) string {
 	if len(d.Verdicts) == 0 {
 		return "0/0 nodes fit: no node has joined the cluster yet"
 	}
 	message := fmt.Sprintf("%d/%d nodes fit", d.Fitting(), len(d.Verdicts))
 	var words []string
-	for _, c := range d.Counts() {
+	for _, c := range counts {
 		words = append(words, c.String())
 	}
 	if len(words) == 0 {

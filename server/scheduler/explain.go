@@ -24,11 +24,12 @@ const (
 
 // explain is d as people read it.
 func (f Profile) explain(d *Decision, basis string, now time.Time) api.PlacementStatus {
+	counts := d.Counts()
 	s := api.PlacementStatus{
-		NodeName: d.Node, Message: d.Message(), Basis: basis, DecidedAt: metav1.NewTime(now),
+		NodeName: d.Node, Message: d.message(counts), Basis: basis, DecidedAt: metav1.NewTime(now),
 		NodesTotal: int32(len(d.Verdicts)), NodesFit: int32(d.Fitting()),
 	}
-	for _, c := range d.Counts() {
+	for _, c := range counts {
 		s.Rejections = append(s.Rejections, api.PlacementRejection{Plugin: c.Filter, Reason: c.Many, Nodes: int32(c.Nodes)})
 	}
 	for _, v := range ranked(d) {
@@ -40,19 +41,26 @@ func (f Profile) explain(d *Decision, basis string, now time.Time) api.Placement
 // ranked is the chosen node, the others that will do from the best on, and
 // those that will not; not more than maxNodes.
 func ranked(d *Decision) []*Verdict {
-	all := make([]*Verdict, len(d.Verdicts))
+	best := make([]*Verdict, 0, min(len(d.Verdicts), maxNodes)+1)
 	for i := range d.Verdicts {
-		all[i] = &d.Verdicts[i]
+		v := &d.Verdicts[i]
+		if len(best) == maxNodes && d.order(v, best[maxNodes-1]) > 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(best, v, d.order)
+		best = slices.Insert(best, at, v)
+		best = best[:min(len(best), maxNodes)]
 	}
-	slices.SortFunc(all, func(a, b *Verdict) int {
-		return cmp.Or(
-			first(a.Node.Name == d.Node, b.Node.Name == d.Node),
-			first(a.Fits(), b.Fits()),
-			cmp.Compare(b.Total, a.Total),
-			strings.Compare(a.Node.Name, b.Node.Name),
-		)
-	})
-	return all[:min(len(all), maxNodes)]
+	return best
+}
+
+func (d *Decision) order(a, b *Verdict) int {
+	return cmp.Or(
+		first(a.Node.Name == d.Node, b.Node.Name == d.Node),
+		first(a.Fits(), b.Fits()),
+		cmp.Compare(b.Total, a.Total),
+		strings.Compare(a.Node.Name, b.Node.Name),
+	)
 }
 
 // first sorts true before false.

@@ -1,7 +1,6 @@
 package scheduler
 
-// domain is a part of the cluster: the nodes that have the label.
-type domain struct{ key, value string }
+import "iter"
 
 // PodAffinity wants a node near the pods that the pod's required affinity
 // selects, and far from those of its required anti-affinity and from pods whose
@@ -18,21 +17,14 @@ func (PodAffinity) Cures(Cause) bool { return true }
 // Prepare implements Filter.
 func (PodAffinity) Prepare(s *Snapshot, p *Pod) Check {
 	c := &nearness{
-		snapshot: s, pod: p,
-		wanted: map[domain]int{}, unwanted: map[domain]int{}, refusing: map[domain]int{},
+		snapshot: s, pod: p, wanted: tally{}, unwanted: tally{}, refusing: tally{},
 		first: matchesAll(p.terms.affinity, p, s.namespaceLabels),
 	}
-	for _, q := range s.withAntiAffinity {
-		if n := s.node(q.node); n != nil {
-			c.countRefusing(q, n, 1)
-		}
+	for k := range s.kins.withAntiAffinity {
+		c.countRefusing(k.like, s.there(k))
 	}
 	if len(p.terms.affinity)+len(p.terms.antiAffinity) > 0 {
-		s.meant(func(q *Pod) {
-			if n := s.node(q.node); n != nil {
-				c.countOwn(q, n, 1)
-			}
-		}, p.terms.affinity, p.terms.antiAffinity)
+		s.meant(func(k *kin) { c.countOwn(k.like, s.there(k)) }, p.terms.affinity, p.terms.antiAffinity)
 	} else if len(c.refusing) == 0 && len(s.nominated) == 0 {
 		return nil
 	}
@@ -44,41 +36,50 @@ func (PodAffinity) Prepare(s *Snapshot, p *Pod) Check {
 type nearness struct {
 	snapshot         *Snapshot
 	pod              *Pod
-	wanted, unwanted map[domain]int // of the pod's own terms
-	refusing         map[domain]int // of the other pods' anti-affinity
-	all              int            // in wanted
-	first            bool           // the pod is one of those that it wants to be near
+	wanted, unwanted tally // of the pod's own terms
+	refusing         tally // of the other pods' anti-affinity
+	all              int   // in wanted
+	first            bool  // the pod is one of those that it wants to be near
 }
 
 // Count implements Counting.
 func (c *nearness) Count(q *Pod, n *Node, sign int) {
-	c.countRefusing(q, n, sign)
-	c.countOwn(q, n, sign)
+	c.countRefusing(q, one(n, sign))
+	c.countOwn(q, one(n, sign))
 }
 
-func (c *nearness) countRefusing(q *Pod, n *Node, sign int) {
+// countRefusing counts pods like q as those that may refuse the pod.
+func (c *nearness) countRefusing(q *Pod, there iter.Seq2[*Node, int]) {
 	for i := range q.terms.antiAffinity {
 		t := &q.terms.antiAffinity[i]
-		if value, has := n.Labels[t.key]; has && t.matches(c.pod, c.snapshot.namespaceLabels) {
-			c.refusing[domain{t.key, value}] += sign
+		if !t.matches(c.pod, c.snapshot.namespaceLabels) {
+			continue
+		}
+		for n, count := range there {
+			c.refusing.add(t.key, n, count)
 		}
 	}
 }
 
-func (c *nearness) countOwn(q *Pod, n *Node, sign int) {
+// countOwn counts pods like q as those that the pod's own terms may select.
+func (c *nearness) countOwn(q *Pod, there iter.Seq2[*Node, int]) {
 	own := &c.pod.terms
 	if len(own.affinity) > 0 && matchesAll(own.affinity, q, c.snapshot.namespaceLabels) {
 		for i := range own.affinity {
-			if value, has := n.Labels[own.affinity[i].key]; has {
-				c.wanted[domain{own.affinity[i].key, value}] += sign
-				c.all += sign
+			for n, count := range there {
+				if c.wanted.add(own.affinity[i].key, n, count) {
+					c.all += count
+				}
 			}
 		}
 	}
 	for i := range own.antiAffinity {
 		t := &own.antiAffinity[i]
-		if value, has := n.Labels[t.key]; has && t.matches(q, c.snapshot.namespaceLabels) {
-			c.unwanted[domain{t.key, value}] += sign
+		if !t.matches(q, c.snapshot.namespaceLabels) {
+			continue
+		}
+		for n, count := range there {
+			c.unwanted.add(t.key, n, count)
 		}
 	}
 }
@@ -90,17 +91,13 @@ func (c *nearness) Check(n *Node) []Reason {
 		reasons = append(reasons, same("had none of the pods near that the pod must be near"))
 	}
 	for i := range c.pod.terms.antiAffinity {
-		key := c.pod.terms.antiAffinity[i].key
-		if value, has := n.Labels[key]; has && c.unwanted[domain{key, value}] > 0 {
+		if c.unwanted.of(c.pod.terms.antiAffinity[i].key, n) > 0 {
 			reasons = append(reasons, same("had a pod near that the pod must not be near"))
 			break
 		}
 	}
-	if len(c.refusing) == 0 {
-		return reasons
-	}
-	for key, value := range n.Labels {
-		if c.refusing[domain{key, value}] > 0 {
+	for key := range c.refusing {
+		if c.refusing.of(key, n) > 0 {
 			return append(reasons, same("had a pod near that must not be near the pod"))
 		}
 	}
@@ -113,11 +110,10 @@ func (c *nearness) near(n *Node) bool {
 	there := true
 	for i := range c.pod.terms.affinity {
 		key := c.pod.terms.affinity[i].key
-		value, has := n.Labels[key]
-		if !has {
+		if _, has := n.Labels[key]; !has {
 			return false
 		}
-		there = there && c.wanted[domain{key, value}] > 0
+		there = there && c.wanted.of(key, n) > 0
 	}
 	return there || c.all == 0 && c.first
 }

@@ -19,17 +19,17 @@ func (PreferredPods) Name() string { return "InterPodAffinity" }
 
 // Rank implements Score.
 func (PreferredPods) Rank(s *Snapshot, p *Pod, nodes []*Node) Ranking {
-	w := weights{s, map[string]map[string]int64{}}
+	w := weights{s, tally{}}
 	if len(p.terms.preferred)+len(p.terms.preferredAnti) > 0 {
-		s.meant(func(q *Pod) {
-			w.add(p.terms.preferred, q, q, 1, 0)
-			w.add(p.terms.preferredAnti, q, q, -1, 0)
+		s.meant(func(k *kin) {
+			w.add(p.terms.preferred, k.like, k, 1, 0)
+			w.add(p.terms.preferredAnti, k.like, k, -1, 0)
 		}, p.terms.preferred, p.terms.preferredAnti)
 	}
-	for _, q := range s.withAffinity {
-		w.add(q.terms.affinity, p, q, 1, hardWeight)
-		w.add(q.terms.preferred, p, q, 1, 0)
-		w.add(q.terms.preferredAnti, p, q, -1, 0)
+	for k := range s.kins.withAffinity {
+		w.add(k.like.terms.affinity, p, k, 1, hardWeight)
+		w.add(k.like.terms.preferred, p, k, 1, 0)
+		w.add(k.like.terms.preferredAnti, p, k, -1, 0)
 	}
 	if len(w.sums) == 0 || len(nodes) == 0 {
 		return nil
@@ -45,39 +45,28 @@ func (PreferredPods) Rank(s *Snapshot, p *Pod, nodes []*Node) Ranking {
 // weights adds up preferences by label and value.
 type weights struct {
 	snapshot *Snapshot
-	sums     map[string]map[string]int64
+	sums     tally
 }
 
-// add counts the terms that match target, at the node of placed. fixed is the
+// add counts the terms that match target, at the nodes of placed. fixed is the
 // weight where terms have none.
-func (w weights) add(list []term, target, placed *Pod, sign, fixed int64) {
+func (w weights) add(list []term, target *Pod, placed *kin, sign, fixed int) {
 	for i := range list {
 		t := &list[i]
 		if !t.matches(target, w.snapshot.namespaceLabels) {
 			continue
 		}
-		n := w.snapshot.node(placed.node)
-		if n == nil {
-			return
+		for n, count := range w.snapshot.there(placed) {
+			w.sums.add(t.key, n, count*sign*(t.weight+fixed))
 		}
-		value, has := n.Labels[t.key]
-		if !has {
-			continue
-		}
-		if w.sums[t.key] == nil {
-			w.sums[t.key] = map[string]int64{}
-		}
-		w.sums[t.key][value] += sign * (t.weight + fixed)
 	}
 }
 
 // of is the sum for one node.
 func (w weights) of(n *Node) int64 {
-	var sum int64
-	for key, values := range w.sums {
-		if value, has := n.Labels[key]; has {
-			sum += values[value]
-		}
+	sum := 0
+	for key := range w.sums {
+		sum += w.sums.of(key, n)
 	}
-	return sum
+	return int64(sum)
 }

@@ -42,7 +42,7 @@ func (s *Scheduler) makeRoom(w *waiter, d *Decision, status *api.PlacementStatus
 
 // endFor notes that v makes room for p.
 func (s *Scheduler) endFor(v, p *Pod, node string) {
-	v.ending = true // of this snapshot alone: the event of the deletion comes soon
+	s.snapshot.setEnding(v, true) // of this snapshot alone: the event of the deletion comes soon
 	s.ended[v.key()] = fmt.Sprintf("the pod has to leave %s, for one of priority %d; its own is %d", node, p.Priority, v.Priority)
 }
 
@@ -50,7 +50,7 @@ func (s *Scheduler) endFor(v, p *Pod, node string) {
 func (s *Scheduler) keep(victims []*Pod) {
 	for _, v := range victims {
 		if now := s.snapshot.pods[v.key()]; now != nil && now.UID == v.UID && now.DeletionTimestamp == nil {
-			now.ending = false
+			s.snapshot.setEnding(now, false)
 			delete(s.ended, v.key())
 		}
 	}
@@ -58,7 +58,7 @@ func (s *Scheduler) keep(victims []*Pod) {
 
 // hasLeavingVictims reports whether a pod that p outranks is leaving the node.
 func (s *Scheduler) hasLeavingVictims(node string, p *Pod) bool {
-	n := s.snapshot.node(node)
+	n := s.snapshot.byName[node]
 	if n == nil {
 		return false
 	}

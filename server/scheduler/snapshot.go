@@ -21,6 +21,7 @@ type Pod struct {
 	terms    terms
 	node     string // where it is, or is about to be
 	ending   bool   // it is being deleted, or about to be
+	kin      *kin   // once it is placed
 }
 
 // NewPod prepares p, which must not change afterwards.
@@ -47,20 +48,19 @@ type pods map[types.NamespacedName]*Pod
 // Snapshot is what there is: nodes, and the pods that they have. It is not safe
 // for concurrent use; plugins only read it.
 type Snapshot struct {
-	nodes            []*Node // by name
-	pods             pods    // that have a node
-	byNamespace      map[string]pods
-	withAntiAffinity pods                  // of pods, those with required anti-affinity
-	withAffinity     pods                  // those with terms that scores count
-	nominated        pods                  // without a node, for which room is being made on Pod.node
-	namespaceLabels  map[string]labels.Set // by namespace
-	images           map[string]int        // how many nodes have it
+	nodes           []*Node // by name
+	byName          map[string]*Node
+	pods            pods                  // that have a node
+	kins            kins                  // the same pods
+	nominated       pods                  // without a node, for which room is being made on Pod.node
+	namespaceLabels map[string]labels.Set // by namespace
+	images          map[string]int        // how many nodes have it
 }
 
 // NewSnapshot returns an empty one.
 func NewSnapshot() *Snapshot {
 	return &Snapshot{
-		pods: pods{}, byNamespace: map[string]pods{}, withAntiAffinity: pods{}, withAffinity: pods{}, nominated: pods{},
+		byName: map[string]*Node{}, pods: pods{}, kins: newKins(), nominated: pods{},
 		namespaceLabels: map[string]labels.Set{}, images: map[string]int{},
 	}
 }
@@ -73,6 +73,7 @@ func (s *Snapshot) PutNode(n *corev1.Node) {
 	i, found := s.find(n.Name)
 	if !found {
 		s.nodes = slices.Insert(s.nodes, i, &Node{})
+		s.byName[n.Name] = s.nodes[i]
 		for _, p := range s.pods { // those that came before their node
 			if p.node == n.Name {
 				s.nodes[i].take(p, 1)
@@ -91,6 +92,7 @@ func (s *Snapshot) DeleteNode(name string) {
 	if i, found := s.find(name); found {
 		s.countImages(s.nodes[i], -1)
 		s.nodes = slices.Delete(s.nodes, i, i+1)
+		delete(s.byName, name)
 	}
 }
 
@@ -136,6 +138,9 @@ func (s *Snapshot) DeleteNominated(k types.NamespacedName) bool {
 // nominatedTo are the pods for which room is kept on node, of which p must leave
 // some: those that are as important.
 func (s *Snapshot) nominatedTo(node string, p *Pod) []*Pod {
+	if len(s.nominated) == 0 { // as a rule, and it is asked of every node
+		return nil
+	}
 	var all []*Pod
 	for k, q := range s.nominated {
 		if q.node == node && q.Priority >= p.Priority && k != p.key() {
@@ -152,13 +157,9 @@ func (s *Snapshot) DeletePod(k types.NamespacedName) bool {
 		return false
 	}
 	delete(s.pods, k)
-	delete(s.withAntiAffinity, k)
-	delete(s.withAffinity, k)
-	if delete(s.byNamespace[k.Namespace], k); len(s.byNamespace[k.Namespace]) == 0 {
-		delete(s.byNamespace, k.Namespace)
-	}
-	if i, found := s.find(p.node); found {
-		s.nodes[i].take(p, -1)
+	s.kins.remove(p)
+	if n := s.byName[p.node]; n != nil {
+		n.take(p, -1)
 	}
 	return true
 }
@@ -173,33 +174,22 @@ func (s *Snapshot) without(k types.NamespacedName, do func()) {
 }
 
 func (s *Snapshot) place(p *Pod) {
-	k := p.key()
-	s.pods[k] = p
-	if s.byNamespace[k.Namespace] == nil {
-		s.byNamespace[k.Namespace] = pods{}
+	s.pods[p.key()] = p
+	s.kins.add(p)
+	if n := s.byName[p.node]; n != nil {
+		n.take(p, 1)
 	}
-	s.byNamespace[k.Namespace][k] = p
-	if len(p.terms.antiAffinity) > 0 {
-		s.withAntiAffinity[k] = p
-	}
-	if len(p.terms.affinity)+len(p.terms.preferred)+len(p.terms.preferredAnti) > 0 {
-		s.withAffinity[k] = p
-	}
-	if i, found := s.find(p.node); found {
-		s.nodes[i].take(p, 1)
-	}
+}
+
+// setEnding notes of a placed pod that it is about to leave, or that it is not.
+func (s *Snapshot) setEnding(p *Pod, ending bool) {
+	s.kins.remove(p)
+	p.ending = ending
+	s.kins.add(p)
 }
 
 func (s *Snapshot) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.nodes, name, func(n *Node, name string) int { return strings.Compare(n.Name, name) })
-}
-
-// node returns nil if there is none of that name.
-func (s *Snapshot) node(name string) *Node {
-	if i, found := s.find(name); found {
-		return s.nodes[i]
-	}
-	return nil
 }
 
 // Node is a node as plugins see it.

@@ -45,7 +45,7 @@ type spreading struct {
 	pod         *Pod
 	constraints []constraint
 	nodes       nodeaffinity.RequiredNodeAffinity
-	here        map[string][]int // by node: the pods that each constraint selects
+	here        []map[string]int // by constraint and node: the pods that it selects
 }
 
 func newSpreading(s *Snapshot, p *Pod, kind corev1.UnsatisfiableConstraintAction) *spreading {
@@ -53,14 +53,15 @@ func newSpreading(s *Snapshot, p *Pod, kind corev1.UnsatisfiableConstraintAction
 	if len(constraints) == 0 {
 		return nil
 	}
-	sp := &spreading{p, constraints, nodeaffinity.GetRequiredNodeAffinity(p.Pod), map[string][]int{}}
-	for _, q := range s.byNamespace[p.Namespace] {
-		for i := range constraints {
-			if sp.selects(i, q) {
-				if sp.here[q.node] == nil {
-					sp.here[q.node] = make([]int, len(constraints))
-				}
-				sp.here[q.node][i]++
+	sp := &spreading{p, constraints, nodeaffinity.GetRequiredNodeAffinity(p.Pod), make([]map[string]int, len(constraints))}
+	for i := range constraints {
+		sp.here[i] = map[string]int{}
+		for k := range s.kins.byNamespace[p.Namespace] {
+			if !sp.selects(i, k.like) {
+				continue
+			}
+			for node, count := range k.nodes {
+				sp.here[i][node] += count
 			}
 		}
 	}
@@ -124,11 +125,7 @@ func (Spread) Prepare(s *Snapshot, p *Pod) Check {
 			if !sp.counts(i, n) {
 				continue
 			}
-			here := 0
-			if counts := sp.here[n.Name]; counts != nil {
-				here = counts[i]
-			}
-			c.there[i][n.Labels[sp.constraints[i].key]] += here
+			c.there[i][n.Labels[sp.constraints[i].key]] += sp.here[i][n.Name]
 		}
 	}
 	return c

@@ -71,14 +71,13 @@ func (sp *spreading) domains(s *Snapshot, nodes []*Node) []map[string]int {
 		}
 	}
 	for _, n := range s.nodes {
-		here := sp.here[n.Name]
-		if here == nil || !sp.hasAll(n) {
+		if !sp.hasAll(n) {
 			continue
 		}
 		for j := range sp.constraints {
-			value := n.Labels[sp.constraints[j].key]
-			if _, known := there[j][value]; known && here[j] > 0 && sp.counts(j, n) {
-				there[j][value] += here[j]
+			here, value := sp.here[j][n.Name], n.Labels[sp.constraints[j].key]
+			if _, known := there[j][value]; known && here > 0 && sp.counts(j, n) {
+				there[j][value] += here
 			}
 		}
 	}

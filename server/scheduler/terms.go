@@ -15,7 +15,7 @@ type term struct {
 	namespaces        []string
 	namespaceSelector labels.Selector // nil: no namespaces beside those
 	pods              labels.Selector
-	weight            int64 // of a preferred one
+	weight            int // of a preferred one
 }
 
 // terms are all those of a pod.
@@ -49,7 +49,7 @@ func preferred(p *corev1.Pod, list []corev1.WeightedPodAffinityTerm) []term {
 	var all []term
 	for i := range list {
 		t := compile(p, &list[i].PodAffinityTerm)
-		t.weight = int64(list[i].Weight)
+		t.weight = int(list[i].Weight)
 		all = append(all, t)
 	}
 	return all
@@ -92,14 +92,14 @@ func matchesAll(list []term, q *Pod, namespaceLabels map[string]labels.Set) bool
 	return true
 }
 
-// meant calls f for every placed pod that one of the terms could mean.
-func (s *Snapshot) meant(f func(q *Pod), lists ...[]term) {
+// meant calls f for all the placed pods, by kin, that one of the terms could mean.
+func (s *Snapshot) meant(f func(k *kin), lists ...[]term) {
 	var namespaces []string
 	for _, list := range lists {
 		for i := range list {
 			if list[i].namespaceSelector != nil {
-				for _, q := range s.pods {
-					f(q)
+				for _, k := range s.kins.all {
+					f(k)
 				}
 				return
 			}
@@ -108,8 +108,8 @@ func (s *Snapshot) meant(f func(q *Pod), lists ...[]term) {
 	}
 	slices.Sort(namespaces)
 	for _, namespace := range slices.Compact(namespaces) {
-		for _, q := range s.byNamespace[namespace] {
-			f(q)
+		for k := range s.kins.byNamespace[namespace] {
+			f(k)
 		}
 	}
 }

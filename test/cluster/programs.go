@@ -41,15 +41,25 @@ func Checkout(t testing.TB) string {
 		t.Fatal(err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if isRoot(dir) {
 			return dir
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			t.Fatal("no go.mod above the test's folder")
+			t.Fatal("no go.mod with a Makefile above the test's folder")
 		}
 		dir = parent
 	}
+}
+
+// isRoot reports whether dir is the checkout's root, and not a module within it.
+func isRoot(dir string) bool {
+	for _, name := range []string{"go.mod", "Makefile"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // openToAll reports whether every user may enter dir.
