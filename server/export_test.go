@@ -28,5 +28,7 @@ func NewBackups(s *store.Store, dir string, patience time.Duration) http.Handler
 // PutInPlace is the last step of a restore.
 var PutInPlace = putInPlace
 
-// ReducePod is reducePod.
-func ReducePod(p *corev1.Pod) { reducePod(p) }
+// What is kept of pods and nodes for the scheduler, and of nodes for their controller.
+func ReducePod(p *corev1.Pod)    { reducePod(p) }
+func ReduceNode(n *corev1.Node)  { reduceNode(n) }
+func ReduceHeard(n *corev1.Node) { reduceHeard(n) }

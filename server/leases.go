@@ -22,7 +22,7 @@ type leases struct {
 // Follow tells the node controller of nodes and their leases.
 func (l leases) Follow(ctx context.Context, f func(nodes.Event)) error {
 	return followAll(ctx, func() { f(nodes.Event{Synced: true}) },
-		&follower{registry: l.registry, kind: l.nodes, tell: func(obj objects.Object, deleted bool) {
+		&follower{registry: l.registry, kind: l.nodes, reduce: reduceHeard, tell: func(obj objects.Object, deleted bool) {
 			f(nodes.Event{Node: obj.(*corev1.Node), Deleted: deleted})
 		}},
 		&follower{registry: l.registry, kind: l.lease, namespace: corev1.NamespaceNodeLease, tell: func(obj objects.Object, deleted bool) {

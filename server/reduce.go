@@ -56,3 +56,27 @@ func reduceNode(obj objects.Object) {
 		n.Status = corev1.NodeStatus{Allocatable: n.Status.Allocatable, Images: n.Status.Images}
 	}
 }
+
+// reduceHeard leaves of a node what its controller asks: who it is, its taints, and
+// whether it says that it is ready.
+func reduceHeard(obj objects.Object) {
+	n, ok := obj.(*corev1.Node)
+	if !ok {
+		return
+	}
+	var conditions []corev1.NodeCondition
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			conditions = []corev1.NodeCondition{c}
+		}
+	}
+	*n = corev1.Node{
+		TypeMeta: n.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{
+			Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion,
+			CreationTimestamp: n.CreationTimestamp, DeletionTimestamp: n.DeletionTimestamp,
+		},
+		Spec:   corev1.NodeSpec{Taints: n.Spec.Taints},
+		Status: corev1.NodeStatus{Conditions: conditions},
+	}
+}

@@ -59,10 +59,49 @@ func TestReducedPodCountsTheSame(t *testing.T) {
 	if api.Failover(reduced) != api.Failover(whole) || !cmp.Equal(reduced.Spec.Tolerations, whole.Spec.Tolerations) || !reduced.Status.StartTime.Equal(whole.Status.StartTime) {
 		t.Errorf("it is evicted otherwise: %+v", reduced)
 	}
+	if !cmp.Equal(reduced.Labels, whole.Labels) || reduced.UID != whole.UID || reduced.ResourceVersion != whole.ResourceVersion {
+		t.Errorf("selectors and changes see another pod: %+v", reduced.ObjectMeta)
+	}
 	waiting := placedPod()
 	waiting.Spec.NodeName = ""
 	server.ReducePod(waiting)
 	if waiting.Spec.Containers[0].Image == "" {
 		t.Error("a pod that waits for a node lost what its filters ask")
+	}
+}
+
+func fullNode() *corev1.Node {
+	return &corev1.Node{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "n", UID: "u", ResourceVersion: "7", CreationTimestamp: metav1.Unix(5, 0),
+			Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"notes": "long"},
+		},
+		Spec: corev1.NodeSpec{PodCIDR: "10.100.1.0/24", Unschedulable: true, Taints: []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}},
+		Status: corev1.NodeStatus{
+			Capacity:    corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")},
+			Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")},
+			Images:      []corev1.ContainerImage{{Names: []string{"i"}, SizeBytes: 9}},
+			Conditions: []corev1.NodeCondition{
+				{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "r"},
+			},
+		},
+	}
+}
+
+func TestReducedNode(t *testing.T) {
+	want, got := fullNode(), fullNode()
+	want.Annotations, want.Status.Capacity, want.Status.Conditions = nil, nil, nil
+	server.ReduceNode(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("for the scheduler (-want +got):\n%s", diff)
+	}
+	want, got = fullNode(), fullNode()
+	want.Labels, want.Annotations = nil, nil
+	want.Spec = corev1.NodeSpec{Taints: want.Spec.Taints}
+	want.Status = corev1.NodeStatus{Conditions: want.Status.Conditions[1:]}
+	server.ReduceHeard(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("for its controller (-want +got):\n%s", diff)
 	}
 }
