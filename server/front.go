@@ -21,7 +21,7 @@ const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 3 * time.Minute
 	maxHeaderBytes = 64 << 10
-	maxStreams     = 250 // of one HTTP/2 connection
+	maxStreams     = 100 // of one HTTP/2 connection; net/http holds four times as many that wait
 )
 
 // settle is how long requests may finish after a stop was asked for, before

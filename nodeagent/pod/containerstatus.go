@@ -49,7 +49,7 @@ func notRunning(d Desired, m member, o Observed, c container.State, st *corev1.C
 	case over && !isLeft && o.toCome(d.Pod, m, c):
 		st.State.Waiting = waiting(d, Retry{}, o)
 		st.LastTerminationState.Terminated = terminated(c)
-	case c.ID != "" && c.Phase == container.Created && ended(m.policy, c, o):
+	case c.ID != "" && c.Phase == container.Created && !over && ended(m.policy, c, o):
 		st.State.Terminated = startFailure(c, retry)
 	case over && !isLeft && !ended(m.policy, c, o) && o.waits(c.Name):
 		st.State.Waiting = waiting(d, retry, o)

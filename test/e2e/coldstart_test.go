@@ -25,7 +25,8 @@ func TestColdStartWithoutServer(t *testing.T) {
 		}
 		s.Apply(fmt.Sprintf(sleeper, i, failover))
 	}
-	s.WaitFor("condition=Ready", "pods", "--all")
+	s.Apply(once)
+	s.WaitFor("condition=Ready", "pods", "--all", "-A")
 	before := addresses(s)
 
 	s.Kill()
@@ -56,9 +57,28 @@ func TestColdStartWithoutServer(t *testing.T) {
 		if ready := strings.Count(s.Must("get", "pods", "--no-headers"), "1/1"); ready != pods {
 			return fmt.Sprintf("%d of %d pods are ready", ready, pods)
 		}
+		state := s.Must("get", "pod", "once", "-n", "other", "-o", "jsonpath={.status.phase} {.status.containerStatuses[0].state.terminated.reason} {.status.containerStatuses[0].state.terminated.exitCode}")
+		if state != "Failed ContainerStatusUnknown 137" {
+			return "the pod that is not restarted is " + state
+		}
 		return ""
 	})
 }
+
+// once is not restarted: its container was cut off.
+const once = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: other}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: once, namespace: other}
+spec:
+  terminationGracePeriodSeconds: 0
+  restartPolicy: Never
+  containers: [{name: main, image: ` + cluster.TestImage + `, command: [sleep, "1000000"]}]
+`
 
 const sleeper = `
 apiVersion: v1
