@@ -275,6 +275,20 @@ func TestAskingKeepsBulk(t *testing.T) {
 	}
 }
 
+// begin asks the kitchen for url over bulk and returns what begins to come.
+func (s *server) begin(t *testing.T, url string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := s.bulk(t, "kitchen").RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
 func TestLongStreamKeepsBulk(t *testing.T) {
 	ca := newAuthority(t)
 	const idle = time.Second
@@ -285,14 +299,7 @@ func TestLongStreamKeepsBulk(t *testing.T) {
 		http.NewResponseController(w).Flush()
 		io.WriteString(w, <-more)
 	}), n.count)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://node/logs", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := s.bulk(t, "kitchen").RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := s.begin(t, "http://node/logs")
 	defer resp.Body.Close()
 	passed(t, 5*idle/2)
 	if !s.hub.HasBulk("kitchen") {
@@ -357,14 +364,7 @@ func TestBulkIsLostWithControl(t *testing.T) {
 		}
 	}), func(d *tunnel.Dialer) { d.Keepalive = keep })
 	eventually(t, "connected", d.Connected)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://node/follow", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := s.bulk(t, "kitchen").RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := s.begin(t, "http://node/follow")
 	defer resp.Body.Close()
 	told := make(chan error, 1)
 	go func() {

@@ -39,22 +39,10 @@ func plainPod(name string) *corev1.Pod {
 // createPods makes pods through the API, 16 at a time.
 func createPods(t *testing.T, client *kubernetes.Clientset, count int) {
 	t.Helper()
-	const creators = 16
-	var group sync.WaitGroup
-	for c := range creators {
-		group.Go(func() {
-			for i := c; i < count; i += creators {
-				if _, err := client.CoreV1().Pods("default").Create(t.Context(), plainPod(fmt.Sprintf("pod-%05d", i)), metav1.CreateOptions{}); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	if t.Failed() {
-		t.FailNow()
-	}
+	cluster.Each(t, count, func(ctx context.Context, i int) error {
+		_, err := client.CoreV1().Pods("default").Create(ctx, plainPod(fmt.Sprintf("pod-%05d", i)), metav1.CreateOptions{})
+		return err
+	})
 }
 
 // waitRunning waits until all pods run.

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,23 +27,7 @@ func TestScheduling(t *testing.T) {
 			rest(t, 2*time.Second)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			watch, err := client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			bound := make(chan int)
-			go func() { // ends with the watch, or when all are bound
-				seen := map[string]bool{}
-				for event := range watch.ResultChan() {
-					if p, ok := event.Object.(*corev1.Pod); ok && p.Spec.NodeName != "" {
-						seen[p.Name] = true
-					}
-					if len(seen) == pods {
-						break
-					}
-				}
-				bound <- len(seen)
-			}()
+			bound := cluster.WatchBound(ctx, t, client, pods)
 			before, began := read(t, s.PID()), time.Now()
 			createPods(t, client, pods)
 			created := time.Since(began)
@@ -72,31 +55,19 @@ func createNodes(t *testing.T, client *kubernetes.Clientset, count int) {
 	has := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("1000"),
 	}
-	const creators = 16
-	var group sync.WaitGroup
-	for c := range creators {
-		group.Go(func() {
-			for i := c; i < count; i += creators {
-				name := fmt.Sprintf("node-%04d", i)
-				node, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-					Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%10)},
-				}}, metav1.CreateOptions{})
-				if err == nil {
-					node.Status = corev1.NodeStatus{
-						Capacity: has, Allocatable: has,
-						Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}},
-					}
-					_, err = client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	if t.Failed() {
-		t.FailNow()
-	}
+	cluster.Each(t, count, func(ctx context.Context, i int) error {
+		name := fmt.Sprintf("node-%04d", i)
+		node, err := client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%10)},
+		}}, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		node.Status = corev1.NodeStatus{
+			Capacity: has, Allocatable: has,
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}},
+		}
+		_, err = client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{})
+		return err
+	})
 }

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,9 +18,6 @@ import (
 
 	"bramble.dev/bramble/test/cluster"
 )
-
-// writers is how many requests of the measurement itself are under way at a time.
-const writers = 16
 
 // TestServer has each scheduler bind the same backlog of pods on one
 // bramble-server: Bramble's within it, Kubernetes' as a client that nothing
@@ -61,13 +57,13 @@ func bind(t *testing.T, client *kubernetes.Clientset, schedulerName string, coun
 	})
 	first := newPod("first", "first")
 	first.Spec.NodeName = newNode(0).Name
-	each(t, count, func(ctx context.Context, i int) error {
+	cluster.Each(t, count, func(ctx context.Context, i int) error {
 		_, err := api.Create(ctx, pods[i], metav1.CreateOptions{})
 		return err
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	bound := watchBound(ctx, t, client, append(pods, first))
+	bound := cluster.WatchBound(ctx, t, client, count+1)
 	settle(t, client, count, pids)
 	before, began := used(t, pids), time.Now()
 	if _, err := api.Create(ctx, first, metav1.CreateOptions{}); err != nil {
@@ -78,38 +74,15 @@ func bind(t *testing.T, client *kubernetes.Clientset, schedulerName string, coun
 	}
 	took, cpu := time.Since(began), used(t, pids)-before
 	pods = append(pods, first)
-	each(t, len(pods), func(ctx context.Context, i int) error {
+	cluster.Each(t, len(pods), func(ctx context.Context, i int) error {
 		return api.Delete(ctx, pods[i].Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 	})
 	return rate{float64(count) / took.Seconds(), cpu / time.Duration(count)}
 }
 
-// watchBound tells when all the pods have a node; or how many had one when ctx ended.
-func watchBound(ctx context.Context, t *testing.T, client *kubernetes.Clientset, pods []*corev1.Pod) <-chan int {
-	t.Helper()
-	watch, err := client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	bound := make(chan int, 1)
-	go func() { // ends with ctx, or when all are bound
-		seen := map[string]bool{}
-		for event := range watch.ResultChan() {
-			if p, ok := event.Object.(*corev1.Pod); ok && p.Spec.NodeName != "" {
-				seen[p.Name] = true
-			}
-			if len(seen) == len(pods) {
-				break
-			}
-		}
-		bound <- len(seen)
-	}()
-	return bound
-}
-
 func createNodes(t *testing.T, client *kubernetes.Clientset, count int) {
 	t.Helper()
-	each(t, count, func(ctx context.Context, i int) error {
+	cluster.Each(t, count, func(ctx context.Context, i int) error {
 		made := newNode(i)
 		_, err := client.CoreV1().Nodes().Create(ctx, made, metav1.CreateOptions{})
 		if err == nil { // of whatever version: the server taints it meanwhile
@@ -117,26 +90,6 @@ func createNodes(t *testing.T, client *kubernetes.Clientset, count int) {
 		}
 		return err
 	})
-}
-
-// each calls do for 0 to count-1, several at a time.
-func each(t *testing.T, count int, do func(ctx context.Context, i int) error) {
-	t.Helper()
-	var group sync.WaitGroup
-	for w := range writers {
-		group.Go(func() {
-			for i := w; i < count; i += writers {
-				if err := do(t.Context(), i); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	if t.Failed() {
-		t.FailNow()
-	}
 }
 
 // startOther starts Kubernetes' scheduler and returns when it is ready.
