@@ -1,0 +1,43 @@
+package hw
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Snapshot is what a board said last. Readings that are absent are normal: no board
+// has all of them. Times are since the Board was opened, by the monotonic clock.
+type Snapshot struct {
+	At       time.Duration `json:"at"` // when it was asked for
+	Thermal  Thermal       `json:"thermal"`
+	Throttle Throttle      `json:"throttle"`
+	CPU      CPU           `json:"cpu"`
+	Pressure Pressure      `json:"pressure"`
+	Memory   Memory        `json:"memory"`
+	Channels []Channel     `json:"channels,omitempty"` // of chips that watch hardware
+	Failing  []Failing     `json:"failing,omitempty"`
+}
+
+// Failing is a sensor that does not answer.
+type Failing struct {
+	Sensor string
+	Misses int // in a row; after three it is asked once a minute
+	Err    error
+}
+
+// MarshalJSON writes the error as text.
+func (f Failing) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"sensor": f.Sensor, "misses": f.Misses, "error": f.Err.Error()})
+}
+
+// clone copies what the sensors will write to again.
+func (s *Snapshot) clone() Snapshot {
+	c := *s
+	c.Thermal.Zones = slices.Clone(s.Thermal.Zones)
+	c.Thermal.Cooling = slices.Clone(s.Thermal.Cooling)
+	c.Channels = slices.Clone(s.Channels)
+	c.CPU.Policies = slices.Clone(s.CPU.Policies)
+	c.Memory.Zram = slices.Clone(s.Memory.Zram)
+	return c
+}
