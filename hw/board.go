@@ -28,9 +28,10 @@ const (
 	Slow   = time.Hour
 	Once   = 0 // when the board is opened, and when devices have come or gone
 
-	deadline  = 500 * time.Millisecond
-	maxMisses = 3           // then it is asked
-	restAfter = time.Minute // so seldom
+	deadline     = 500 * time.Millisecond
+	firmwareTime = 1500 * time.Millisecond // the kernel gives the firmware a second
+	maxMisses    = 3                       // then it is asked
+	restAfter    = time.Minute             // so seldom
 )
 
 // Board reads a board's sensors. Open one for each board. It is safe for concurrent
@@ -273,6 +274,12 @@ func (b *Board) newSource(name string, period time.Duration, with func(*reader) 
 	return &source{name: name, period: period, reader: r, sensor: with(r)}
 }
 
+// within sets how long a sensor may take that asks a device.
+func (s *source) within(d time.Duration) *source {
+	s.deadline = d
+	return s
+}
+
 // newSources returns all sensors, the fast ones first.
 func (b *Board) newSources() []*source {
 	firmware := func(with func(*reader, func(string) (string, error)) sensor) func(*reader) sensor {
@@ -280,12 +287,21 @@ func (b *Board) newSources() []*source {
 	}
 	sources := []*source{
 		b.newSource("thermal", Fast, newThermal),
-		b.newSource("throttle", Fast, firmware(newThrottle)),
+		b.newSource("throttle", Fast, firmware(newThrottle)).within(firmwareTime),
 		b.newSource("cpufreq", Fast, newFrequencies),
 		b.newSource("pressure", Fast, newPressure),
 		b.newSource("memory", Fast, newMemory),
 		b.newSource("processor", Fast, newProcessor),
+		b.newSource("links", Fast, newLinks),
+		b.newSource("supplies", Medium, newSupplies),
 		b.newSource("hwmon", Medium, newHwmon),
+		b.newSource("firmware", Medium, firmware(newFirmwareMeter)).within(3 * firmwareTime),
+		b.newSource("mounts", Medium, newMounts).within(2 * time.Second),
+		b.newSource("disks", Medium, newDisks),
+		b.newSource("clock", Medium, newClock),
+		b.newSource("identity", Once, newIdentity),
+		b.newSource("cgroups", Slow, newCgroups),
+		b.newSource("watchdogs", Slow, newWatchdogs),
 	}
 	return slices.Clip(sources)
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,6 +65,16 @@ func (r *reader) close() {
 		r.drop(f)
 	}
 	r.files = r.files[:0]
+}
+
+// forget closes files that are not read again.
+func (r *reader) forget(files ...*file) {
+	r.files = slices.DeleteFunc(r.files, func(f *file) bool { return slices.Contains(files, f) })
+	for _, f := range files {
+		if f != nil {
+			r.drop(f)
+		}
+	}
 }
 
 func (r *reader) drop(f *file) {

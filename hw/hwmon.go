@@ -12,11 +12,11 @@ type Kind string
 
 // The kinds of channels.
 const (
-	Temp    Kind = "temp"  // m°C
-	Fan     Kind = "fan"   // revolutions a minute; 0: it stands still, or does not tell
-	Voltage Kind = "in"    // mV
-	Current Kind = "curr"  // mA
-	Power   Kind = "power" // µW
+	KindTemp    Kind = "temp"  // m°C
+	KindFan     Kind = "fan"   // revolutions a minute; 0: it stands still, or does not tell
+	KindVoltage Kind = "in"    // mV
+	KindCurrent Kind = "curr"  // mA
+	KindPower   Kind = "power" // µW
 )
 
 // Channel is one input of a chip that watches hardware.
@@ -27,6 +27,8 @@ type Channel struct {
 	Kind  Kind           `json:"kind"`
 	Value Reading[int64] `json:"value"`
 }
+
+var kinds = []Kind{KindTemp, KindFan, KindVoltage, KindCurrent, KindPower}
 
 // perChip is how many channels of a kind are read of a chip.
 const perChip = 16
@@ -92,7 +94,7 @@ func (h *hwmon) scan() {
 			name, input := strings.CutSuffix(name, "_input")
 			prefix, n := splitNumber(name)
 			kind := Kind(prefix)
-			if !input || n < 0 || counts[kind] == perChip || !slices.Contains([]Kind{Temp, Fan, Voltage, Current, Power}, kind) {
+			if !input || n < 0 || counts[kind] == perChip || !slices.Contains(kinds, kind) {
 				continue
 			}
 			counts[kind]++
@@ -108,7 +110,7 @@ func (h *hwmon) sample() {
 	for i := range h.channels {
 		c := &h.channels[i]
 		value, err := h.integer(c.file)
-		if c.Kind == Temp && err == nil && !possible(value) {
+		if c.Kind == KindTemp && err == nil && !possible(value) {
 			err = ErrImplausible
 		}
 		c.Value = Reading[int64]{Value: value, At: h.now(), Err: err}

@@ -46,9 +46,9 @@ func (p *pressure) scan() {
 	for i, path := range pressureFiles {
 		p.files[i] = p.open(path)
 	}
-	p.hints = "the kernel is built without CONFIG_PSI: another one is needed"
+	p.hints = "kernel without CONFIG_PSI: another one is needed"
 	if !strings.Contains(" "+p.text("proc/cmdline")+" ", " psi=1 ") {
-		p.hints = "the kernel is built without CONFIG_PSI, or it is off: try psi=1 on the kernel's command line"
+		p.hints = "kernel without CONFIG_PSI, or it is off: try psi=1 on its command line (cmdline.txt)"
 	}
 }
 

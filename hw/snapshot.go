@@ -9,14 +9,23 @@ import (
 // Snapshot is what a board said last. Readings that are absent are normal: no board
 // has all of them. Times are since the Board was opened, by the monotonic clock.
 type Snapshot struct {
-	At       time.Duration `json:"at"` // when it was asked for
-	Thermal  Thermal       `json:"thermal"`
-	Throttle Throttle      `json:"throttle"`
-	CPU      CPU           `json:"cpu"`
-	Pressure Pressure      `json:"pressure"`
-	Memory   Memory        `json:"memory"`
-	Channels []Channel     `json:"channels,omitempty"` // of chips that watch hardware
-	Failing  []Failing     `json:"failing,omitempty"`
+	At        time.Duration `json:"-"` // when it was asked for
+	Identity  Identity      `json:"identity"`
+	Thermal   Thermal       `json:"thermal"`
+	Throttle  Throttle      `json:"throttle"`
+	Firmware  Firmware      `json:"firmware"`
+	CPU       CPU           `json:"cpu"`
+	Pressure  Pressure      `json:"pressure"`
+	Memory    Memory        `json:"memory"`
+	Cgroups   Cgroups       `json:"cgroups"`
+	Disks     []Disk        `json:"disks,omitempty"`
+	Mounts    []Mount       `json:"mounts,omitempty"`
+	Links     []Link        `json:"links,omitempty"`
+	Power     Power         `json:"power"`
+	Clock     Clock         `json:"clock"`
+	Watchdogs []Watchdog    `json:"watchdogs,omitempty"`
+	Channels  []Channel     `json:"channels,omitempty"` // of chips that watch hardware
+	Failing   []Failing     `json:"failing,omitempty"`
 }
 
 // Failing is a sensor that does not answer.
@@ -38,6 +47,11 @@ func (s *Snapshot) clone() Snapshot {
 	c.Thermal.Cooling = slices.Clone(s.Thermal.Cooling)
 	c.Channels = slices.Clone(s.Channels)
 	c.CPU.Policies = slices.Clone(s.CPU.Policies)
+	c.Disks = slices.Clone(s.Disks)
+	c.Mounts = slices.Clone(s.Mounts)
+	c.Links = slices.Clone(s.Links)
+	c.Power.Supplies = slices.Clone(s.Power.Supplies)
+	c.Watchdogs = slices.Clone(s.Watchdogs)
 	c.Memory.Zram = slices.Clone(s.Memory.Zram)
 	return c
 }
