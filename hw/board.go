@@ -18,6 +18,8 @@ type Config struct {
 	// Command asks the firmware of a Raspberry Pi, as vcgencmd does. nil: its mailbox.
 	// It returns ErrAbsent where there is none.
 	Command func(command string) (string, error)
+	// Now is a monotonic clock; nil: the time since Open.
+	Now func() time.Duration
 }
 
 // How often a sensor is read, and when it has failed to answer. A fast one costs a
@@ -77,8 +79,10 @@ type source struct {
 
 // Open returns a Board that has read nothing yet.
 func Open(c Config) *Board {
-	began := time.Now()
-	t := &tree{root: c.Root, pread: c.Pread, now: func() time.Duration { return time.Since(began) }}
+	t := &tree{root: c.Root, pread: c.Pread, now: c.Now}
+	if began := time.Now(); t.now == nil {
+		t.now = func() time.Duration { return time.Since(began) }
+	}
 	if t.root == "" {
 		t.root = "/"
 	}

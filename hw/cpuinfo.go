@@ -75,6 +75,9 @@ func ParseCPUInfo(data []byte) CPUInfo {
 			}
 		}
 	}
+	if len(cores) == 0 && all != (cpuLines{}) { // the only core had no number
+		cores = []cpuLines{{}}
+	}
 	for _, c := range cores {
 		info.add(c, all)
 	}
@@ -136,6 +139,8 @@ func architecture(c cpuLines, features []string) (arch, variant string) {
 		return "riscv64", ""
 	case has("lm"): // long mode
 		return "amd64", ""
+	case has("fpu"): // of x86 alone
+		return "386", ""
 	case c.part == "0xb76" || strings.Contains(c.model, "(v6l)"):
 		return "arm", "v6"
 	case has("fp") || has("asimd"):
