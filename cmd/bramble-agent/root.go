@@ -33,7 +33,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newJoin(), newMountVolumes(), &cobra.Command{
+	root.AddCommand(newRun(), newJoin(), newHw(), newMountVolumes(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
