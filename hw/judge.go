@@ -34,6 +34,7 @@ type Verdict struct {
 	SoC        Reading[int64] // smoothed, m°C
 	Rise       int64          // of it, m°C a minute
 	Soft       int64          // where the board begins to slow down, m°C
+	Low        int            // how often the supply was too low in the last hour
 	Conditions []Condition    // of every type, in the order above
 }
 
@@ -67,6 +68,8 @@ type Judge struct {
 	baseAt   time.Duration
 	rise     float64 // m°C a minute
 	boot     string
+	alarms   int             // of the supply, as the Board counts them
+	lows     []time.Duration // when they came, in the last hour
 	switches [8]latch
 }
 
@@ -78,6 +81,7 @@ func (j *Judge) Take(s Snapshot) Verdict {
 	v := Verdict{Soft: Soft(s)}
 	v.SoC = j.smooth(s.Thermal.SoC)
 	v.Rise = int64(j.rise)
+	v.Low = j.count(s)
 	for i, rule := range rules {
 		enter, leave, known := rule.look(s, v)
 		l := &j.switches[i]
@@ -98,6 +102,15 @@ func Soft(s Snapshot) int64 {
 		return s.Thermal.Passive
 	}
 	return softPi
+}
+
+// count counts the times that the supply was too low, in the last hour.
+func (j *Judge) count(s Snapshot) int {
+	for ; j.alarms < s.Throttle.Alarms; j.alarms++ {
+		j.lows = append(j.lows, s.At)
+	}
+	j.lows = slices.DeleteFunc(j.lows, func(at time.Duration) bool { return s.At-at > time.Hour })
+	return len(j.lows)
 }
 
 // smooth is the mean of some half minute of the median of three: one that lies alone

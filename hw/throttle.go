@@ -9,7 +9,7 @@ type Throttle struct {
 	// UnderVoltage is the kernel's own alarm: the supply was too low in the last two
 	// seconds. It is there without access to the firmware.
 	UnderVoltage Reading[bool] `json:"underVoltage"`
-	Alarms       int           `json:"alarms"` // how often it began since the Board was opened
+	Alarms       int           `json:"alarms"` // how often it was too low since the Board was opened
 }
 
 // ThrottleBits is the answer to get_throttled, by Raspberry Pi's documentation of
@@ -41,6 +41,7 @@ type throttle struct {
 	*reader
 	command func(string) (string, error)
 	alarm   *file
+	low     bool // the supply was, in the sample before
 	out     Throttle
 }
 
@@ -64,18 +65,19 @@ func (t *throttle) sample() {
 		bits, err = ParseThrottled(answer)
 	}
 	t.out.Bits = read(t.reader, throttleCommand, bits, err)
+	alarm, alarmErr := t.integer(t.alarm)
+	t.out.UnderVoltage = read(t.reader, "rpi_volt in0_lcrit_alarm", alarm != 0, alarmErr)
 	if err == nil {
 		t.out.Since |= bits & 0xf
 	}
-	before := t.out.UnderVoltage
-	alarm, err := t.integer(t.alarm)
-	t.out.UnderVoltage = read(t.reader, "rpi_volt in0_lcrit_alarm", alarm != 0, err)
-	if err == nil && alarm != 0 {
+	low := err == nil && bits.UnderVoltage() || alarmErr == nil && alarm != 0
+	if low {
 		t.out.Since |= 1
-		if !before.OK() || !before.Value {
+		if !t.low {
 			t.out.Alarms++
 		}
 	}
+	t.low = low
 }
 
 func (t *throttle) put(s *Snapshot) { s.Throttle = t.out }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"bramble.dev/bramble/hw"
 	"bramble.dev/bramble/nodeagent/network/netapi"
 	"bramble.dev/bramble/nodeagent/pod"
 	"bramble.dev/bramble/nodeagent/probe"
@@ -40,6 +41,8 @@ type Agent struct {
 	pods     *report.Pods
 	events   *report.Events
 	node     *report.Node
+	board    *hw.Board
+	hardware *report.Hardware
 	lease    *report.Lease
 	health   health
 
@@ -92,6 +95,7 @@ func (a *Agent) connectServer() error {
 			a.health.setAddress(hostAddress(a.record.Facts().Servers))
 			a.pods.Retry()
 			a.node.Look()
+			a.hardware.Again()
 		}
 	}
 	a.dialer.OnError = func(_ tunnel.Channel, err error) { a.identity.refused(err) }
@@ -107,6 +111,9 @@ func (a *Agent) makeReports() {
 	a.desires.forget = a.pods.Forget
 	a.events = report.NewEvents(a.client, a.facts.NodeName, a.log)
 	a.node = report.NewNode(a.client, a.facts.NodeName, report.System{Root: "/", Data: a.cfg.StateDir, MaxPods: a.cfg.MaxPods}, a.healthNow, a.log)
+	a.board = hw.Open(hw.Config{Root: a.cfg.HWRoot})
+	a.hardware = report.NewHardware(a.client, a.board, a.facts.NodeName, a.cfg.StateDir, a.log)
+	a.hardware.Changed = a.node.Look
 	a.lease = &report.Lease{Server: a.client, Node: a.facts.NodeName, Log: a.log, Renewed: a.leaseRenewed, Resumed: a.node.Again}
 }
 
@@ -148,7 +155,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.desires.leased = a.leasedSinceBoot()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
-		a.dialer.Run, a.watchPods, a.lease.Run, a.node.Run, a.pods.Run, a.events.Run,
+		a.dialer.Run, a.watchPods, a.lease.Run, a.node.Run, a.board.Run, a.hardware.Run, a.pods.Run, a.events.Run,
 		a.identity.run, a.runEngine, a.watchEngine, a.engine.RotateLogs, a.watchImages, a.followVolumes, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.mendRecord,
 		a.probes.Run, a.runPods,
 	} {
@@ -157,6 +164,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	err = group.Wait()
 	a.client.Close()
 	a.network.Close()
+	a.board.Close()
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return nil
 	}

@@ -28,7 +28,9 @@ type Config struct {
 	LogMaxBytes int64
 	LogMaxFiles int
 	MaxPods     int // how many pods the node takes
-	Log         *slog.Logger
+	// HWRoot has another board's proc, sys and dev below it (hw.Config); "": this one's.
+	HWRoot string
+	Log    *slog.Logger
 }
 
 const (

@@ -9,6 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"bramble.dev/bramble/server/api"
 	"bramble.dev/bramble/server/eviction"
 	"bramble.dev/bramble/server/gc"
 	"bramble.dev/bramble/server/nodes"
@@ -27,6 +28,7 @@ func (p *parts) addControllers(ctx context.Context) error {
 		return k
 	}
 	podKind, nodeKind, eventKind, spaceKind := served("", "pods"), served("", "nodes"), served("", "events"), served("", "namespaces")
+	hardwareKind := served(api.Group, "nodehardwares")
 	leaseKind := served(coordinationv1.GroupName, "leases")
 	roles := served(rbacv1.GroupName, "clusterroles")
 	if len(missing) > 0 {
@@ -52,7 +54,7 @@ func (p *parts) addControllers(ctx context.Context) error {
 		Log:      p.log,
 	})
 	p.scheduler = scheduler.New(scheduler.Config{
-		Cluster:  placing{p.registry, podKind, nodeKind, spaceKind, time.Now, evictor},
+		Cluster:  placing{p.registry, podKind, nodeKind, spaceKind, hardwareKind, time.Now, evictor},
 		Recorder: placed,
 		Log:      p.log,
 	})

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"bramble.dev/bramble/server/admission"
+	"bramble.dev/bramble/server/api"
 	"bramble.dev/bramble/server/eviction"
 	"bramble.dev/bramble/server/objects"
 	"bramble.dev/bramble/server/scheduler"
@@ -22,17 +23,21 @@ const schedulerName = "bramble-scheduler"
 type placing struct {
 	registry                *objects.Registry
 	pods, nodes, namespaces *objects.Kind
+	hardware                *objects.Kind
 	now                     func() time.Time
 	evictor                 *eviction.Evictor // told of the same nodes and pods
 }
 
-// Follow tells the scheduler of nodes, pods and namespaces, and the evictor of the
-// first two: they share what is decoded.
+// Follow tells the scheduler of nodes, pods, namespaces and boards, and the evictor of
+// the first two: they share what is decoded.
 func (p placing) Follow(ctx context.Context, f func(scheduler.Event)) error {
 	return followAll(ctx, func() { f(scheduler.Event{Synced: true}) },
 		&follower{registry: p.registry, kind: p.nodes, reduce: reduceNode, tell: func(obj objects.Object, deleted bool) {
 			p.evictor.Node(obj.(*corev1.Node), deleted)
 			f(scheduler.Event{Node: obj.(*corev1.Node), Deleted: deleted})
+		}},
+		&follower{registry: p.registry, kind: p.hardware, tell: func(obj objects.Object, deleted bool) {
+			f(scheduler.Event{Hardware: obj.(*api.NodeHardware), Deleted: deleted})
 		}},
 		&follower{registry: p.registry, kind: p.namespaces, tell: func(obj objects.Object, deleted bool) {
 			f(scheduler.Event{Namespace: obj.(*corev1.Namespace), Deleted: deleted})

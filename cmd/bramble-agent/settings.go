@@ -27,6 +27,7 @@ func addRunFlags(flags *pflag.FlagSet) {
 	flags.String("container-log-max-size", resource.NewQuantity(d.LogMaxBytes, resource.BinarySI).String(), "the size at which a container's log is rotated, as 5Mi")
 	flags.Int("container-log-max-files", d.LogMaxFiles, "how many files a container's log may have, at least 2")
 	flags.Int("max-pods", d.MaxPods, "how many pods the node takes")
+	flags.String("hw-root", "", "report the recorded board in this folder, which has its proc and sys, instead of this one: for trials")
 	flags.String("log-level", "info", "debug, info, warn or error")
 }
 
@@ -53,6 +54,11 @@ func readSettings(flags *pflag.FlagSet) (nodeagent.Config, error) {
 	cfg.LogMaxBytes = size.Value()
 	cfg.LogMaxFiles = v.GetInt("container-log-max-files")
 	cfg.MaxPods = v.GetInt("max-pods")
+	if cfg.HWRoot = v.GetString("hw-root"); cfg.HWRoot != "" {
+		if err := checkRoot(cfg.HWRoot); err != nil {
+			return nodeagent.Config{}, err
+		}
+	}
 	cfg.Version = api.BuildVersion
 	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	return cfg, nil

@@ -90,7 +90,11 @@ func printPlacement(w io.Writer, p api.Placement, output string) {
 			fmt.Fprintf(tw, "%s\tno\t-\t%s\n", n.Name, strings.Join(n.Reasons, ", "))
 			continue
 		}
-		fmt.Fprintf(tw, "%s\tyes\t%d\t%s\n", n.Name, n.Score, scoreWords(n.Scores))
+		words := scoreWords(n.Scores)
+		if len(n.Waived) > 0 {
+			words = "although it " + strings.Join(n.Waived, " and ") + ": " + words
+		}
+		fmt.Fprintf(tw, "%s\tyes\t%d\t%s\n", n.Name, n.Score, words)
 	}
 	_ = tw.Flush()
 }

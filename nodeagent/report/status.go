@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"bramble.dev/bramble/hw"
 )
 
 // ResourceLimitsUnenforced is True on a node where limits that a pod sets are
@@ -49,6 +51,7 @@ type Health struct {
 	Version        string // of Bramble
 	KubeVersion    string // "v1.37.2-bramble.0.1.0"
 	Images         []corev1.ContainerImage
+	Board          []hw.Condition // what is wrong with it, as far as is known
 }
 
 // NodeStatus composes the node's status. Transition times are kept from before
@@ -140,6 +143,11 @@ func nodeConditions(f Facts, h Health, before []corev1.NodeCondition) []corev1.N
 		pressure(IdentityShared, h.IdentityShared != "",
 			"AnotherBoardReports", h.IdentityShared,
 			"OneBoardReports", "no other board was seen to report as this node"),
+	}
+	for _, c := range h.Board {
+		if words := conditionWords[c.Type]; c.Known {
+			all = append(all, pressure(corev1.NodeConditionType(c.Type), c.On, words[0], words[1], "Fine", words[2]))
+		}
 	}
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "the agent is ready to run pods"}
 	switch {

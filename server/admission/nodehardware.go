@@ -17,8 +17,16 @@ func ValidateNodeHardware(h *api.NodeHardware) field.ErrorList {
 	}{
 		{"pageSizeBytes", &s.PageSizeBytes},
 		{"underVoltageEvents", s.UnderVoltageEvents},
+		{"supplyMicroV", s.SupplyMicroV},
+		{"batteryPercent", s.BatteryPercent},
+		{"memoryBytes", s.MemoryBytes},
 		{"memoryAvailableBytes", s.MemoryAvailableBytes},
+		{"memoryPressurePermille", s.MemoryPressurePermille},
+		{"storageBytes", s.StorageBytes},
 		{"storageAvailableBytes", s.StorageAvailableBytes},
+		{"storageErrors", s.StorageErrors},
+		{"storageUsedLifePercent", s.StorageUsedLifePercent},
+		{"linkSpeedMbit", s.LinkSpeedMbit},
 	} {
 		if f.value != nil && *f.value < 0 {
 			errs = append(errs, field.Invalid(field.NewPath("status", f.name), *f.value, "must be greater than or equal to 0"))

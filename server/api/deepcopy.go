@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -28,13 +30,29 @@ func (in *NodeHardware) DeepCopyObject() runtime.Object { return in.DeepCopy() }
 func (in *NodeHardwareStatus) DeepCopyInto(out *NodeHardwareStatus) {
 	*out = *in
 	in.ObservedAt.DeepCopyInto(&out.ObservedAt)
-	out.SoCTemperatureMilliC = copyOf(in.SoCTemperatureMilliC)
-	out.Throttled = copyOf(in.Throttled)
-	out.UnderVoltage = copyOf(in.UnderVoltage)
-	out.UnderVoltageEvents = copyOf(in.UnderVoltageEvents)
-	out.MemoryAvailableBytes = copyOf(in.MemoryAvailableBytes)
-	out.StorageAvailableBytes = copyOf(in.StorageAvailableBytes)
-	out.StorageReadOnly = copyOf(in.StorageReadOnly)
+	for _, n := range []**int64{
+		&out.SoCTemperatureMilliC,
+		&out.SoCTemperatureRiseMilliC,
+		&out.SoCTemperatureSoftMilliC,
+		&out.SupplyMicroV,
+		&out.BatteryPercent,
+		&out.MemoryBytes,
+		&out.MemoryAvailableBytes,
+		&out.MemoryPressurePermille,
+		&out.StorageBytes,
+		&out.StorageAvailableBytes,
+		&out.StorageErrors,
+		&out.StorageUsedLifePercent,
+		&out.UnderVoltageEvents,
+		&out.LinkSpeedMbit,
+		&out.WirelessSignalDBm,
+	} {
+		*n = copyOf(*n)
+	}
+	for _, b := range []**bool{&out.Throttled, &out.UnderVoltage, &out.UnderVoltageSinceBoot, &out.OnBattery, &out.StorageReadOnly} {
+		*b = copyOf(*b)
+	}
+	out.Conditions = slices.Clone(in.Conditions) // without pointers
 }
 
 // DeepCopyObject returns a copy that shares nothing with in.
@@ -81,6 +99,7 @@ func (in *PlacementStatus) DeepCopyInto(out *PlacementStatus) {
 	out.Nodes = append([]PlacementNode(nil), in.Nodes...)
 	for i, n := range in.Nodes {
 		out.Nodes[i].Reasons = append([]string(nil), n.Reasons...)
+		out.Nodes[i].Waived = append([]string(nil), n.Waived...)
 		out.Nodes[i].Scores = append([]PlacementScore(nil), n.Scores...)
 	}
 }

@@ -1,5 +1,7 @@
 package api
 
+import "time"
+
 // Group is the API group of Bramble's own kinds; Version is its only version.
 const (
 	Group   = "edge.bramble.dev"
@@ -11,6 +13,12 @@ const (
 	// AnnotationFailover on a pod says what happens to it when its node is out
 	// of reach: FailoverKeep, FailoverMove or FailoverExclusive.
 	AnnotationFailover = "edge.bramble.dev/failover"
+	// AnnotationIgnoreConditions on a pod names conditions of boards, separated by
+	// commas, that are not to keep it from a node; "*": none is to.
+	AnnotationIgnoreConditions = "edge.bramble.dev/ignore-conditions"
+	// AnnotationAvoidConditions on a pod names conditions of boards that keep it from a
+	// node, also if it then fits nowhere.
+	AnnotationAvoidConditions = "edge.bramble.dev/avoid-conditions"
 )
 
 // RevokedKey is the annotation of a Node that was revoked, with the time, and the
@@ -39,3 +47,7 @@ const ServerName = "bramble-server"
 
 // ALPN is the protocol of an agent's tunnel connection on the API port.
 const ALPN = "bramble/1"
+
+// HardwareEvery is how often a node's agent reports its board when nothing changes;
+// what does change is reported within half a minute.
+const HardwareEvery = 30 * time.Minute

@@ -32,23 +32,67 @@ type NodeHardwareStatus struct {
 	// PageSizeBytes is the kernel's page size, 16384 on a Pi 5's default kernel.
 	PageSizeBytes int64 `json:"pageSizeBytes,omitempty"`
 
-	// SoCTemperatureMilliC is the hottest zone of the processor.
+	// SoCTemperatureMilliC is the hottest zone of the processor, smoothed over half a
+	// minute.
 	SoCTemperatureMilliC *int64 `json:"socTemperatureMilliC,omitempty"`
+	// SoCTemperatureRiseMilliC is by how much it rose in the last minute.
+	SoCTemperatureRiseMilliC *int64 `json:"socTemperatureRiseMilliC,omitempty"`
+	// SoCTemperatureSoftMilliC is where the board begins to slow itself down.
+	SoCTemperatureSoftMilliC *int64 `json:"socTemperatureSoftMilliC,omitempty"`
 	// Throttled says that the firmware or the kernel holds the clock down now
 	// (any of get_throttled's bits 1, 2 and 3).
 	Throttled *bool `json:"throttled,omitempty"`
 	// UnderVoltage says that the supply was too low within the last seconds.
 	UnderVoltage *bool `json:"underVoltage,omitempty"`
-	// UnderVoltageEvents counts the times that UnderVoltage came since boot.
+	// UnderVoltageSinceBoot says that it was so once since the board was started.
+	UnderVoltageSinceBoot *bool `json:"underVoltageSinceBoot,omitempty"`
+	// UnderVoltageEvents counts the times that UnderVoltage came in the last hour.
 	UnderVoltageEvents *int64 `json:"underVoltageEvents,omitempty"`
+	// SupplyMicroV is the voltage of the 5 V supply, where the board measures it (Pi 5).
+	SupplyMicroV *int64 `json:"supplyMicroV,omitempty"`
+	// BatteryPercent is the charge of the battery that feeds the board, and OnBattery
+	// says that it does so now.
+	BatteryPercent *int64 `json:"batteryPercent,omitempty"`
+	OnBattery      *bool  `json:"onBattery,omitempty"`
 
-	// MemoryAvailableBytes is MemAvailable of /proc/meminfo.
+	// MemoryBytes is MemTotal of /proc/meminfo, and MemoryAvailableBytes MemAvailable.
+	MemoryBytes          *int64 `json:"memoryBytes,omitempty"`
 	MemoryAvailableBytes *int64 `json:"memoryAvailableBytes,omitempty"`
-	// StorageAvailableBytes is the free space, for other users than root, of the
-	// file system that holds images and volumes.
+	// MemoryPressurePermille is for how many thousandths of the last minute some task
+	// waited for memory (PSI).
+	MemoryPressurePermille *int64 `json:"memoryPressurePermille,omitempty"`
+	// StorageBytes is the size of the file system that holds images and volumes, and
+	// StorageAvailableBytes its free space, for other users than root.
+	StorageBytes          *int64 `json:"storageBytes,omitempty"`
 	StorageAvailableBytes *int64 `json:"storageAvailableBytes,omitempty"`
 	// StorageReadOnly says that this file system has become read-only.
 	StorageReadOnly *bool `json:"storageReadOnly,omitempty"`
+	// StorageErrors counts the errors that ext4 found on it.
+	StorageErrors *int64 `json:"storageErrors,omitempty"`
+	// StorageUsedLifePercent is how much of the life that its maker promises the worst
+	// storage device has used, at most; 101 is more than promised.
+	StorageUsedLifePercent *int64 `json:"storageUsedLifePercent,omitempty"`
+
+	// LinkSpeedMbit is the speed of the fastest wired link that is up; WirelessSignalDBm
+	// the signal of a wireless one.
+	LinkSpeedMbit     *int64 `json:"linkSpeedMbit,omitempty"`
+	WirelessSignalDBm *int64 `json:"wirelessSignalDBm,omitempty"`
+
+	// Conditions are what is wrong with the board (True) and what is known not to be
+	// (False), with hysteresis: Hot, Throttled, UnderVoltage, StorageWorn,
+	// ReadOnlyFilesystem, LowBattery, OnBattery, ClockUnsynced. Their times are by the
+	// node's own clock.
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Is says whether a condition is True.
+func (s *NodeHardwareStatus) Is(condition string) bool {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == condition {
+			return s.Conditions[i].Status == metav1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // NodeHardwareList is a list of NodeHardware.

@@ -61,8 +61,11 @@ type PlacementNode struct {
 	// Score is the weighted mean of Scores, 0 to 100.
 	Score int64 `json:"score,omitempty"`
 	// Reasons says, of a node that does not fit, what it failed at.
-	Reasons []string         `json:"reasons,omitempty"`
-	Scores  []PlacementScore `json:"scores,omitempty"`
+	Reasons []string `json:"reasons,omitempty"`
+	// Waived says what speaks against a node that fits all the same, since it is so
+	// with all that fit.
+	Waived []string         `json:"waived,omitempty"`
+	Scores []PlacementScore `json:"scores,omitempty"`
 }
 
 // PlacementScore is what one plugin thinks of one node.

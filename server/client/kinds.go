@@ -116,6 +116,11 @@ func (c *Client) GetNodeHardware(ctx context.Context, name string) (*api.NodeHar
 	return get[api.NodeHardware](ctx, c.own, "nodehardwares", "", name)
 }
 
+// CreateNodeHardware begins to report this node's board.
+func (c *Client) CreateNodeHardware(ctx context.Context, h *api.NodeHardware) (*api.NodeHardware, error) {
+	return create(ctx, c.own, "nodehardwares", h)
+}
+
 // PatchNodeHardwareStatus reports the board anew.
 func (c *Client) PatchNodeHardwareStatus(ctx context.Context, name string, p Patch) (*api.NodeHardware, error) {
 	return patch[api.NodeHardware](ctx, c.own, "nodehardwares", "status", "", name, p)

@@ -20,6 +20,7 @@ type outcome struct {
 
 // try decides for one pod and has the decision written down.
 func (s *Scheduler) try(ctx context.Context, w *waiter, now time.Time) {
+	s.snapshot.now = now
 	d := s.Profile.Decide(s.snapshot, w.pod)
 	status := s.Profile.explain(&d, api.PlacementDecision, s.Now())
 	if d.Node == "" {
@@ -30,6 +31,9 @@ func (s *Scheduler) try(ctx context.Context, w *waiter, now time.Time) {
 		return
 	}
 	s.why.put(&explanation{key(w.pod.Pod), w.pod.UID, status})
+	if waived := d.waived(); waived != "" {
+		s.Recorder.Event(w.pod.Pod, corev1.EventTypeWarning, "BoardConditionsWaived", waived)
+	}
 	s.queue.drop(key(w.pod.Pod))
 	s.snapshot.DeleteNominated(key(w.pod.Pod))
 	s.snapshot.Assume(w.pod, d.Node)

@@ -12,6 +12,7 @@ import (
 type Verdict struct {
 	Node    *Node
 	Reasons []Rejection // empty if the node will do
+	Waived  []Rejection // what soft filters have against it, when it is so with all that will do
 	Total   int64       // the weighted mean of the scores, 0 to 100
 	index   int         // among the nodes that will do
 }
@@ -50,12 +51,41 @@ func (f Profile) Decide(s *Snapshot, p *Pod) Decision {
 	if len(fit) == 0 {
 		return d
 	}
+	fit = d.soften(f, s, p, fit)
 	d.rankings = make([]Ranking, len(f.Scores))
 	for i, score := range f.Scores {
 		d.rankings[i] = score.Rank(s, p, fit)
 	}
 	d.choose(f, s.Nominated(p.key()))
 	return d
+}
+
+// soften leaves of the nodes that will do those that soft filters have nothing
+// against, if there are any.
+func (d *Decision) soften(f Profile, s *Snapshot, p *Pod, fit []*Node) []*Node {
+	checks := Profile{Filters: f.Soft}.prepare(s, p)
+	if len(checks.named) == 0 {
+		return fit
+	}
+	left := make([]*Node, 0, len(fit))
+	for i := range d.Verdicts {
+		v := &d.Verdicts[i]
+		if !v.Fits() {
+			continue
+		}
+		if v.Waived = checks.filter(v.Node); v.Waived == nil {
+			v.index = len(left)
+			left = append(left, v.Node)
+		}
+	}
+	if len(left) == 0 {
+		return fit // their indexes are as they were
+	}
+	for i := range d.Verdicts {
+		v := &d.Verdicts[i]
+		v.Reasons, v.Waived = append(v.Reasons, v.Waived...), nil
+	}
+	return left
 }
 
 func (d *Decision) choose(f Profile, nominated string) {

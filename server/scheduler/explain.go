@@ -79,6 +79,9 @@ func (f Profile) explainNode(d *Decision, v *Verdict) api.PlacementNode {
 	for _, r := range v.Reasons {
 		n.Reasons = append(n.Reasons, r.One)
 	}
+	for _, r := range v.Waived {
+		n.Waived = append(n.Waived, r.One)
+	}
 	if !v.Fits() {
 		return n
 	}

@@ -3,10 +3,13 @@ package scheduler
 import (
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+
+	"bramble.dev/bramble/server/api"
 )
 
 // happened takes an event over into the snapshot and the queue.
@@ -16,6 +19,8 @@ func (s *Scheduler) happened(e Event) {
 		s.synced = true
 	case e.Namespace != nil:
 		s.putNamespace(e.Namespace, e.Deleted)
+	case e.Hardware != nil:
+		s.putHardware(e.Hardware, e.Deleted)
 	case e.Node != nil && e.Deleted:
 		s.snapshot.DeleteNode(e.Node.Name)
 	case e.Node != nil:
@@ -48,6 +53,16 @@ func (s *Scheduler) putNamespace(n *corev1.Namespace, deleted bool) {
 	if was, known := s.snapshot.namespaceLabels[n.Name]; !known || !maps.Equal(was, n.Labels) {
 		s.snapshot.PutNamespace(n)
 		s.cause(NamespaceChanged)
+	}
+}
+
+// putHardware matters to pods that wait when what is wrong with the board changes.
+func (s *Scheduler) putHardware(h *api.NodeHardware, deleted bool) {
+	if deleted {
+		h = &api.NodeHardware{ObjectMeta: h.ObjectMeta}
+	}
+	if s.snapshot.PutHardware(h, time.Now()) {
+		s.cause(BoardChanged)
 	}
 }
 

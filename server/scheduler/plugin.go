@@ -17,10 +17,14 @@ const (
 	PodLeft                       // a pod was deleted or has ended, or wants its node no more
 	PodCame                       // a pod was placed, or its labels changed
 	NamespaceChanged              // a namespace came, or its labels changed
+	BoardChanged                  // what is wrong with a node's board did
 )
 
 // ofNodes reports whether c is about nodes alone.
 func (c Cause) ofNodes() bool { return c == NodeCame || c == NodeChanged }
+
+// ofBoards reports whether c could change what is wrong with a node's board.
+func (c Cause) ofBoards() bool { return c == BoardChanged || c == NodeCame }
 
 // Filter says of nodes whether a pod may run there. Filters are pure and keep
 // no state.
@@ -78,18 +82,24 @@ type Weighted struct {
 // Profile is a set of plugins.
 type Profile struct {
 	Filters []Filter
-	Scores  []Weighted
+	// Soft are filters that count only where other nodes are left: a pod on a hot board
+	// is better than one that waits.
+	Soft   []Filter
+	Scores []Weighted
 	// Pick chooses among n equally good nodes; it returns 0 to n-1.
 	Pick func(n int) int
 }
 
-// Default is the set that pods get, with the weights of Kubernetes' scheduler.
+// Default is the set that pods get: what Kubernetes' scheduler has, with its weights,
+// and what the boards say.
 func Default(pick func(n int) int) Profile {
 	return Profile{
-		Filters: []Filter{Cordon{}, Taints{}, NodeName{}, NodeAffinity{}, HostPorts{}, Fit{}, Spread{}, PodAffinity{}},
+		Filters: []Filter{Cordon{}, Taints{}, NodeName{}, NodeAffinity{}, HostPorts{}, Fit{}, SoundBoard{}, Spread{}, PodAffinity{}},
+		Soft:    []Filter{CalmBoard{}},
 		Scores: []Weighted{
 			{LeastAllocated{}, 1}, {Balance{}, 1}, {ImageLocality{}, 1},
 			{SoftTaints{}, 3}, {PreferredNodes{}, 2}, {SoftSpread{}, 2}, {PreferredPods{}, 2},
+			{Thermal, 2}, {Power, 2}, {Memory, 1}, {Storage, 1}, {Network, 1}, {Energy, 1},
 		},
 		Pick: pick,
 	}

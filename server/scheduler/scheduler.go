@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"bramble.dev/bramble/server/api"
 )
 
 // maxActing is how many bindings and conditions are written at the same time,
@@ -19,7 +21,7 @@ const maxActing = 16
 // Cluster is where the scheduler reads what there is and writes what it
 // decides. It is safe for concurrent use.
 type Cluster interface {
-	// Follow calls f for every node, pod and namespace that there is, then once with
+	// Follow calls f for every node, pod, namespace and board that there is, then once with
 	// Synced, then for each change, one call at a time and in order. It returns
 	// when ctx ends.
 	Follow(ctx context.Context, f func(Event)) error
@@ -35,12 +37,13 @@ type Cluster interface {
 	Evict(ctx context.Context, p *corev1.Pod) error
 }
 
-// Event is a change that Follow saw: a node, a pod or a namespace as it is now,
-// or as it was last when it is Deleted. They are shared and never changed.
+// Event is a change that Follow saw: a node, a pod, a namespace or a board as it
+// is now, or as it was last when it is Deleted. They are shared and never changed.
 type Event struct {
 	Node      *corev1.Node
 	Pod       *corev1.Pod
 	Namespace *corev1.Namespace
+	Hardware  *api.NodeHardware
 	Deleted   bool
 	Synced    bool // none of them: all that was there at the start has been told
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -55,13 +56,15 @@ type Snapshot struct {
 	nominated       pods                  // without a node, for which room is being made on Pod.node
 	namespaceLabels map[string]labels.Set // by namespace
 	images          map[string]int        // how many nodes have it
+	boards          map[string]*board     // by node, also of such as are not there yet
+	now             time.Time             // of the decision; monotonic
 }
 
 // NewSnapshot returns an empty one.
 func NewSnapshot() *Snapshot {
 	return &Snapshot{
 		byName: map[string]*Node{}, pods: pods{}, kins: newKins(), nominated: pods{},
-		namespaceLabels: map[string]labels.Set{}, images: map[string]int{},
+		namespaceLabels: map[string]labels.Set{}, images: map[string]int{}, boards: map[string]*board{},
 	}
 }
 
@@ -74,6 +77,7 @@ func (s *Snapshot) PutNode(n *corev1.Node) {
 	if !found {
 		s.nodes = slices.Insert(s.nodes, i, &Node{})
 		s.byName[n.Name] = s.nodes[i]
+		s.nodes[i].board = s.boards[n.Name]
 		for _, p := range s.pods { // those that came before their node
 			if p.node == n.Name {
 				s.nodes[i].take(p, 1)
@@ -201,6 +205,7 @@ type Node struct {
 	pods        []*Pod
 	ports       map[port]int
 	images      map[string]int64 // their sizes in bytes, by all their names
+	board       *board           // nil: it has said nothing
 }
 
 // take counts p on n, or not any more with sign -1.

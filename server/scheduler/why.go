@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -53,6 +54,7 @@ func (s *Scheduler) explain(pod *corev1.Pod) api.PlacementStatus {
 	free := pod.DeepCopy()
 	free.Spec.NodeName = ""
 	var status api.PlacementStatus
+	s.snapshot.now = time.Now()
 	s.snapshot.without(key(pod), func() {
 		d := s.Profile.Decide(s.snapshot, NewPod(free))
 		status = s.Profile.explain(&d, api.PlacementNow, s.Now())
