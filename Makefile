@@ -22,10 +22,10 @@ TEST       := $(GO) test -vet=off
 
 # Folders whose code or tests need the agent's build: no cgo, Podman's tags.
 COMMANDS   := ./cmd/bramble-agent ./cmd/bramble-network ./cmd/edgectl
-AGENT_PKGS := ./nodeagent/... $(COMMANDS) ./test/...
+AGENT_PKGS := ./hw ./nodeagent/... $(COMMANDS) ./test/...
 RACE_PKGS  := ./server/... ./systemd/... ./cmd/bramble-server ./cmd/settings
 # Of the agent, what does not link Podman: the race detector needs cgo.
-PURE_PKGS  := ./nodeagent/container ./nodeagent/pod ./nodeagent/probe ./nodeagent/report ./nodeagent/state ./nodeagent/stream ./nodeagent/volume ./nodeagent/network/netapi
+PURE_PKGS  := ./hw ./nodeagent/container ./nodeagent/pod ./nodeagent/probe ./nodeagent/report ./nodeagent/state ./nodeagent/stream ./nodeagent/volume ./nodeagent/network/netapi
 
 .PHONY: help build deps demo demo-stop check test test-unit test-race test-real test-e2e test-long bench bench-scheduler generate clean
 

@@ -20,7 +20,7 @@ type outcome struct {
 
 // try decides for one pod and has the decision written down.
 func (s *Scheduler) try(ctx context.Context, w *waiter, now time.Time) {
-	s.snapshot.now = now
+	s.snapshot.At(now)
 	d := s.Profile.Decide(s.snapshot, w.pod)
 	status := s.Profile.explain(&d, api.PlacementDecision, s.Now())
 	if d.Node == "" {

@@ -26,6 +26,9 @@ const (
 	stale = 10 * api.HardwareEvery
 )
 
+// At has decisions be of a time of the monotonic clock: reports grow old by it.
+func (s *Snapshot) At(now time.Time) { s.now = now }
+
 // PutHardware takes over what a node's board said at a time of the monotonic clock,
 // and reports whether what is wrong with it changed.
 func (s *Snapshot) PutHardware(h *api.NodeHardware, at time.Time) (changed bool) {

@@ -140,6 +140,8 @@ func (c *cluster) put(objects ...any) {
 			c.feed <- scheduler.Event{Node: o}
 		case *corev1.Namespace:
 			c.feed <- scheduler.Event{Namespace: o}
+		case *api.NodeHardware:
+			c.feed <- scheduler.Event{Hardware: o}
 		}
 	}
 }

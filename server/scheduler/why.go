@@ -54,7 +54,7 @@ func (s *Scheduler) explain(pod *corev1.Pod) api.PlacementStatus {
 	free := pod.DeepCopy()
 	free.Spec.NodeName = ""
 	var status api.PlacementStatus
-	s.snapshot.now = time.Now()
+	s.snapshot.At(time.Now())
 	s.snapshot.without(key(pod), func() {
 		d := s.Profile.Decide(s.snapshot, NewPod(free))
 		status = s.Profile.explain(&d, api.PlacementNow, s.Now())
