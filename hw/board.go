@@ -286,6 +286,8 @@ func (b *Board) newSources() []*source {
 		b.newSource("memory", Fast, newMemory),
 		b.newSource("processor", Fast, newProcessor),
 		b.newSource("hwmon", Medium, newHwmon),
+		b.newOneWireSource(),
 	}
+	sources = append(sources, b.deviceSources()...)
 	return slices.Clip(sources)
 }

@@ -16,6 +16,8 @@ type Snapshot struct {
 	Pressure Pressure      `json:"pressure"`
 	Memory   Memory        `json:"memory"`
 	Channels []Channel     `json:"channels,omitempty"` // of chips that watch hardware
+	Devices  []Device      `json:"devices,omitempty"`  // by class
+	OneWire  []Probe       `json:"oneWire,omitempty"`
 	Failing  []Failing     `json:"failing,omitempty"`
 }
 
@@ -39,5 +41,7 @@ func (s *Snapshot) clone() Snapshot {
 	c.Channels = slices.Clone(s.Channels)
 	c.CPU.Policies = slices.Clone(s.CPU.Policies)
 	c.Memory.Zram = slices.Clone(s.Memory.Zram)
+	c.Devices = slices.Clone(s.Devices)
+	c.OneWire = slices.Clone(s.OneWire)
 	return c
 }
