@@ -286,6 +286,7 @@ func (b *Board) newSources() []*source {
 		b.newSource("memory", Fast, newMemory),
 		b.newSource("processor", Fast, newProcessor),
 		b.newSource("hwmon", Medium, newHwmon),
+		b.newSource("wifi", Medium, newWiFi),
 		b.newOneWireSource(),
 	}
 	sources = append(sources, b.deviceSources()...)

@@ -85,7 +85,7 @@ func TestThisMachinesDevices(t *testing.T) {
 			t.Errorf("%+v: %v", d, err)
 		}
 	}
-	t.Logf("%d devices, %d probes; failing %v", len(s.Devices), len(s.OneWire), s.Failing)
+	t.Logf("%d devices, %d stations, %d probes; failing %v", len(s.Devices), len(s.WiFi), len(s.OneWire), s.Failing)
 }
 
 func TestChipInfo(t *testing.T) {

@@ -18,6 +18,7 @@ type Snapshot struct {
 	Channels []Channel     `json:"channels,omitempty"` // of chips that watch hardware
 	Devices  []Device      `json:"devices,omitempty"`  // by class
 	OneWire  []Probe       `json:"oneWire,omitempty"`
+	WiFi     []Station     `json:"wifi,omitempty"`
 	Failing  []Failing     `json:"failing,omitempty"`
 }
 
@@ -43,5 +44,6 @@ func (s *Snapshot) clone() Snapshot {
 	c.Memory.Zram = slices.Clone(s.Memory.Zram)
 	c.Devices = slices.Clone(s.Devices)
 	c.OneWire = slices.Clone(s.OneWire)
+	c.WiFi = slices.Clone(s.WiFi)
 	return c
 }
