@@ -35,9 +35,27 @@ func listCameras(r *reader) []Device {
 		d := r.device(Camera, name, name)
 		d.Label, d.Stable = label, byID[name]
 		r.describe(&d, class, name, "device")
+		d.Parts = r.imageSensors(class, r.resolve(class, name, "device"))
 		found = append(found, d)
 	}
 	return found
+}
+
+// imageSensors lists what has an address of I2C among the parts of a camera: its
+// sensor and its lens, "imx519 10-001a". The node itself has the receiver's name.
+func (r *reader) imageSensors(class, device string) []string {
+	var parts []string
+	for _, sub := range r.matching(class, "v4l-subdev") {
+		name := clean(r.text(class, sub, "name"))
+		_, address, ok := strings.Cut(name, " ")
+		if _, number, dash := strings.Cut(address, "-"); !ok || !dash || len(number) != 4 {
+			continue
+		}
+		if device != "" && r.resolve(class, sub, "device") == device {
+			parts = append(parts, name)
+		}
+	}
+	return parts
 }
 
 // takesPictures says by the name of a node whether it may be a camera's.

@@ -42,7 +42,7 @@ type Device struct {
 	Product string        `json:"product,omitempty"` // likewise
 	Type    string        `json:"type,omitempty"`    // of USB: bDeviceClass, "09" for a hub, "00" if its interfaces tell
 	Speed   string        `json:"speed,omitempty"`   // of USB, in Mbit/s: "1.5", "480"
-	Parts   []string      `json:"parts,omitempty"`   // of I2C: who has which address, "0068 ds1307"
+	Parts   []string      `json:"parts,omitempty"`   // of a bus of I2C, "0068 ds1307"; of a camera, "imx519 10-001a"
 	Access  Reading[bool] `json:"access"`            // whether this process may open its node to read and write
 }
 

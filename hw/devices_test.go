@@ -178,6 +178,23 @@ func TestDevices(t *testing.T) {
 			},
 		},
 		{
+			name: "the sensor and the lens of a camera, as a Raspberry Pi 5 has them",
+			files: map[string]string{
+				"sys/class/video4linux/video0/name":         "rp1-cfe-csi2_ch0\n",
+				"sys/class/video4linux/video0/device":       "-> ../../../devices/platform/axi/1f00128000.csi",
+				"sys/class/video4linux/v4l-subdev0/name":    "imx519 10-001a\n",
+				"sys/class/video4linux/v4l-subdev0/device":  "-> ../../../devices/platform/axi/1f00128000.csi",
+				"sys/class/video4linux/v4l-subdev1/name":    "csi2\n",
+				"sys/class/video4linux/v4l-subdev1/device":  "-> ../../../devices/platform/axi/1f00128000.csi",
+				"sys/class/video4linux/v4l-subdev3/name":    "ak7375 10-000c\n",
+				"sys/class/video4linux/v4l-subdev3/device":  "-> ../../../devices/platform/axi/1f00128000.csi",
+				"sys/class/video4linux/v4l-subdev4/name":    "imx708 11-001a\n",
+				"sys/class/video4linux/v4l-subdev4/device":  "-> ../../../devices/platform/axi/1f00110000.csi",
+				"sys/devices/platform/axi/1f00128000.csi/x": "", "sys/devices/platform/axi/1f00110000.csi/x": "",
+			},
+			want: []hw.Device{{Class: hw.Camera, Name: "video0", Label: "rp1-cfe-csi2_ch0", Bus: "1f00128000.csi", Parts: []string{"imx519 10-001a", "ak7375 10-000c"}}},
+		},
+		{
 			name: "audio",
 			files: map[string]string{
 				"proc/asound/cards": " 0 [Headphones     ]: bcm2835_headpho - bcm2835 Headphones\n                      bcm2835 Headphones\n" +

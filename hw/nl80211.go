@@ -39,10 +39,7 @@ func nl80211() ([]heard, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
-		if err != nil {
-			return all, err
-		}
-		h := heard{name: i.Name}
+		h := heard{name: i.Name, err: err}
 		if len(stations) > 0 {
 			h.signal = int64(stations[0].Signal)
 			if bss, err := client.BSS(i); err == nil {

@@ -26,6 +26,7 @@ type wifi struct {
 type heard struct {
 	name, ssid string
 	signal     int64 // dBm; 0: not told
+	err        error // why it is not
 }
 
 const wireless = "proc/net/wireless"
@@ -81,15 +82,16 @@ func (w *wifi) sample() {
 	all, err := w.ask()
 	for i := range w.stations {
 		s := &w.stations[i]
-		n := slices.IndexFunc(all, func(h heard) bool { return h.name == s.Interface })
+		h := heard{err: err}
+		if n := slices.IndexFunc(all, func(h heard) bool { return h.name == s.Interface }); n >= 0 {
+			h = all[n]
+		}
+		s.SSID = clean(h.ssid)
 		switch {
-		case n >= 0:
-			s.SSID = clean(all[n].ssid)
-			if all[n].signal < 0 {
-				s.SignalDBm = read(w.reader, "nl80211", all[n].signal, plausibleDBm(all[n].signal))
-			}
-		case err != nil && !s.SignalDBm.OK():
-			s.SignalDBm = read(w.reader, "nl80211", int64(0), err)
+		case h.signal < 0:
+			s.SignalDBm = read(w.reader, "nl80211", h.signal, plausibleDBm(h.signal))
+		case h.err != nil && !s.SignalDBm.OK():
+			s.SignalDBm = read(w.reader, "nl80211", int64(0), h.err)
 		}
 	}
 }

@@ -27,10 +27,12 @@ func TestHeard(t *testing.T) {
 		want   error
 		ssid   string
 	}{
-		{name: "in a network", heard: []heard{{"wlan0", "Exa\x1bmple", -52}}, signal: -52, ssid: "Example"},
-		{name: "in none", heard: []heard{{"wlan0", "", 0}}, want: ErrAbsent},
-		{name: "of another interface", heard: []heard{{"wlan1", "", -52}}, want: ErrAbsent},
-		{name: "nonsense", heard: []heard{{"wlan0", "", -128}}, want: ErrImplausible},
+		{name: "in a network", heard: []heard{{name: "wlan0", ssid: "Exa\x1bmple", signal: -52}}, signal: -52, ssid: "Example"},
+		{name: "in none", heard: []heard{{name: "wlan0"}}, want: ErrAbsent},
+		{name: "of another interface", heard: []heard{{name: "wlan1", signal: -52}}, want: ErrAbsent},
+		{name: "nonsense", heard: []heard{{name: "wlan0", signal: -128}}, want: ErrImplausible},
+		{name: "a driver that refuses, and one that does not", heard: []heard{{name: "wlan1", err: unix.EPERM}, {name: "wlan0", signal: -60}}, signal: -60},
+		{name: "a driver that refuses", heard: []heard{{name: "wlan0", err: unix.EPERM}}, want: unix.EPERM},
 		{name: "refused", err: unix.EPERM, want: unix.EPERM},
 	} {
 		w := &wifi{reader: r, ask: func() ([]heard, error) { return test.heard, test.err }, stations: []Station{{Interface: "wlan0"}}}
