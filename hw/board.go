@@ -115,14 +115,24 @@ func (b *Board) Close() {
 	}
 }
 
-// Run reads every sensor in its time until ctx ends, and returns nil then.
+// Run reads every sensor in its time until ctx ends, and returns nil then. It has them
+// look for their files again when devices come or go.
 func (b *Board) Run(ctx context.Context) error {
+	rescan, ended := b.hotplug(ctx)
+	defer ended()
+	b.readUntil(ctx, rescan)
+	return nil
+}
+
+func (b *Board) readUntil(ctx context.Context, rescan <-chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
+		case <-rescan:
+			b.Rescan()
 		case <-timer.C:
 		}
 		next := b.readDue(ctx, b.tree.now())
@@ -306,6 +316,9 @@ func (b *Board) newSources() []*source {
 		b.newSource("identity", Once, newIdentity),
 		b.newSource("cgroups", Slow, newCgroups),
 		b.newSource("watchdogs", Slow, newWatchdogs),
+		b.newSource("wifi", Medium, newWiFi),
+		b.newOneWireSource(),
 	}
+	sources = append(sources, b.deviceSources()...)
 	return slices.Clip(sources)
 }

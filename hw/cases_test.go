@@ -186,7 +186,7 @@ func reading(s hw.Snapshot, key string) (got any, known bool) {
 	if parts := stallKey.FindStringSubmatch(key); parts != nil {
 		return stall(s.Pressure, parts[1], parts[2], parts[3]), true
 	}
-	for _, group := range []func(hw.Snapshot, string) (any, bool){thermalReading, firmwareReading, processorReading, storageReading, otherReading} {
+	for _, group := range []func(hw.Snapshot, string) (any, bool){thermalReading, firmwareReading, processorReading, storageReading, otherReading, airReading} {
 		if got, known = group(s, key); known {
 			return got, true
 		}
@@ -409,4 +409,29 @@ func compare(t *testing.T, key string, got, want any) {
 		}
 	}
 	t.Errorf("%s: got %v, want %v", key, got, want)
+}
+
+func airReading(s hw.Snapshot, key string) (any, bool) {
+	whole := func(r hw.Reading[int64]) any {
+		if !r.OK() {
+			return nil
+		}
+		return float64(r.Value)
+	}
+	switch key {
+	case "ifaces":
+		stations := map[string]any{}
+		for _, w := range s.WiFi {
+			stations[w.Interface] = map[string]any{"link": whole(w.LinkQuality), "level_dbm": whole(w.SignalDBm), "noise_dbm": whole(w.NoiseDBm)}
+		}
+		return stations, true
+	case "c":
+		if len(s.OneWire) != 1 {
+			return nil, true
+		}
+		return milli(s.OneWire[0].MilliC), true
+	case "crc_ok":
+		return len(s.OneWire) == 1 && s.OneWire[0].MilliC.OK(), true
+	}
+	return nil, false
 }

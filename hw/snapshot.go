@@ -25,6 +25,9 @@ type Snapshot struct {
 	Clock     Clock         `json:"clock"`
 	Watchdogs []Watchdog    `json:"watchdogs,omitempty"`
 	Channels  []Channel     `json:"channels,omitempty"` // of chips that watch hardware
+	Devices   []Device      `json:"devices,omitempty"`  // by class
+	OneWire   []Probe       `json:"oneWire,omitempty"`
+	WiFi      []Station     `json:"wifi,omitempty"`
 	Failing   []Failing     `json:"failing,omitempty"`
 }
 
@@ -53,5 +56,8 @@ func (s *Snapshot) clone() Snapshot {
 	c.Power.Supplies = slices.Clone(s.Power.Supplies)
 	c.Watchdogs = slices.Clone(s.Watchdogs)
 	c.Memory.Zram = slices.Clone(s.Memory.Zram)
+	c.Devices = slices.Clone(s.Devices)
+	c.OneWire = slices.Clone(s.OneWire)
+	c.WiFi = slices.Clone(s.WiFi)
 	return c
 }

@@ -95,8 +95,9 @@ func (t *thermal) scan() {
 // trips reads where the kernel slows down and where it switches off.
 func (t *thermal) trips(path string) {
 	for _, name := range t.names(path) {
-		n, ok := strings.CutPrefix(name, "trip_point_")
-		if n, ok = strings.CutSuffix(n, "_type"); !ok {
+		n, point := strings.CutPrefix(name, "trip_point_")
+		n, kind := strings.CutSuffix(n, "_type")
+		if !point || !kind {
 			continue
 		}
 		temp, known := t.number(path, "trip_point_"+n+"_temp")

@@ -85,6 +85,7 @@ var homes = map[string][]string{
 	"github.com/spf13/viper":               {"cmd"},
 	"github.com/spf13/cobra":               {"cmd"},
 	"github.com/hashicorp/yamux":           {"server/tunnel"},
+	"github.com/mdlayher/wifi":             {"hw"},
 	"k8s.io/client-go":                     {"server/client", "nodeagent", "cmd/edgectl"},
 	"k8s.io/kubectl":                       {"cmd/edgectl"},
 	"k8s.io/cli-runtime":                   {"cmd/edgectl"},
