@@ -163,7 +163,9 @@ func (w *worker) do(ctx context.Context, d Desired, step Step) error {
 	case Unmount:
 		return w.unmount(ctx)
 	case Forget:
-		cfg.Reporter.Gone(w.uid, d.Pod)
+		if d.Pod != nil { // else rest says it
+			cfg.Reporter.Gone(w.uid, d.Pod)
+		}
 		w.memory.Gone = true
 		return nil
 	}

@@ -255,8 +255,8 @@ func TestDeletionLeavesNothing(t *testing.T) {
 		}
 		w.Remove(uid)
 		synctest.Wait()
-		if w.Known(uid) {
-			t.Error("the worker is kept")
+		if w.Known(uid) || !n.forgotten[uid] {
+			t.Errorf("the worker is kept: %v; nobody wants the pod, and that was told: %v", w.Known(uid), n.forgotten[uid])
 		}
 	})
 }
