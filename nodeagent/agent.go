@@ -79,6 +79,7 @@ func New(cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	a.desires = newDesires(record, a.engine, a.knowsEpoch, cfg.Log)
+	a.desires.remains = a.remains
 	a.makeReports()
 	a.makeWorkers()
 	return a, nil

@@ -113,6 +113,7 @@ func TestLifeOfPods(t *testing.T) {
 	s.Apply(strings.Replace(manifest("nowhere", "", "x"), cluster.TestImage, "localhost/nosuch:1", 1))
 	become(t, s, "nowhere", ".status.containerStatuses[0].state.waiting.reason", "ImagePullBackOff")
 
+	plant(t, n)
 	for _, victim := range []string{"agent", "podman"} {
 		killService(t, n, victim)
 		id := field(s, "web", ".status.containerStatuses[0].containerID")
@@ -130,6 +131,18 @@ func TestLifeOfPods(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// plant leaves what a pod whose record was lost would leave, without containers:
+// a network that is gone stale, and a directory.
+func plant(t *testing.T, n *cluster.Node) {
+	t.Helper()
+	const script = `lost=0b5e7f3c-0000-4000-8000-000000000000
+		touch "$XDG_RUNTIME_DIR/bramble/netns/$lost"
+		mkdir -p "$XDG_RUNTIME_DIR/bramble/pods/$lost" "$1/volumes/$lost"`
+	if out, err := n.Command(t.Context(), "sh", "-ec", script, "sh", n.StateDir()).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 }
 
 // killService kills the agent, or Podman's service, and starts the agent again.

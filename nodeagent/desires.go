@@ -2,6 +2,7 @@ package nodeagent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -37,6 +38,7 @@ type desires struct {
 	engine  lister
 	known   func() bool // the server's epoch is the one known
 	forget  func(uid string)
+	remains func(ctx context.Context) ([]string, error) // uids of pods of which the engine may know nothing
 	log     *slog.Logger
 
 	listed chan struct{} // closed when the server's list has come
@@ -268,8 +270,8 @@ func (d *desires) find(namespace, name string) (pod.Desired, bool) {
 	return found, found.Pod != nil
 }
 
-// runSweeps removes, after each complete list, what the engine has of pods that
-// nobody wants. It blocks until ctx ends.
+// runSweeps removes, after each complete list, what there is of pods that nobody
+// wants. It blocks until ctx ends.
 func (d *desires) runSweeps(ctx context.Context) error {
 	for {
 		select {
@@ -292,18 +294,26 @@ func (d *desires) runSweeps(ctx context.Context) error {
 	}
 }
 
+// sweepOnce looks in the engine, and for networks and directories without
+// containers: a record that was lost leaves them, and the address with them.
 func (d *desires) sweepOnce(ctx context.Context) error {
 	pods, err := d.engine.List(ctx)
-	if err != nil {
-		return err
-	}
+	uids, remainsErr := d.remains(ctx)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, p := range pods {
-		if d.known() && d.current[p.UID].Pod == nil && !d.workers.Known(p.UID) {
-			d.log.Info("removing a pod that nobody wants", "pod", p.Namespace+"/"+p.Name, "uid", p.UID)
-			d.workers.Remove(p.UID)
-		}
+		d.sweepPod(p.UID, p.Namespace+"/"+p.Name)
 	}
-	return nil
+	for _, uid := range uids {
+		d.sweepPod(uid, "")
+	}
+	return errors.Join(err, remainsErr)
+}
+
+// sweepPod removes what there is of a pod that nobody wants; the caller holds d.mu.
+func (d *desires) sweepPod(uid, name string) {
+	if d.known() && d.current[uid].Pod == nil && !d.workers.Known(uid) {
+		d.log.Info("removing a pod that nobody wants", "pod", name, "uid", uid)
+		d.workers.Remove(uid)
+	}
 }

@@ -49,9 +49,10 @@ func (e engineOf) List(context.Context) ([]container.Pod, error) {
 // bed is a node's desires with a switch for whether the epoch is known.
 type bed struct {
 	*desires
-	hands *hands
-	dir   string
-	known bool
+	hands   *hands
+	dir     string
+	known   bool
+	remains []string
 }
 
 func newBed(t *testing.T, engine ...string) *bed {
@@ -71,6 +72,7 @@ func openBed(t *testing.T, dir string, engine ...string) *bed {
 	b := &bed{hands: &hands{set: map[string]pod.Desired{}}, dir: dir, known: true}
 	b.desires = newDesires(record, engineOf(engine), func() bool { return b.known }, log)
 	b.desires.workers, b.desires.forget = b.hands, func(string) {}
+	b.desires.remains = func(context.Context) ([]string, error) { return b.remains, nil }
 	return b
 }
 
@@ -166,6 +168,25 @@ func TestRestoreWithoutServer(t *testing.T) {
 	b.lease()
 	if b.hands.set["x"].Hold {
 		t.Error("an exclusive pod starts with the lease")
+	}
+}
+
+// TestSweepTakesWhatTheEngineDoesNotKnow: a network or a directory of a pod whose
+// record was lost would keep its address until the next boot.
+func TestSweepTakesWhatTheEngineDoesNotKnow(t *testing.T) {
+	b := newBed(t, "a")
+	b.replace(t, "a")
+	b.remains = []string{"a", "lost", "lost"}
+	b.known = false
+	if err := b.sweepOnce(t.Context()); err != nil || len(b.hands.removed) != 0 {
+		t.Errorf("by an unknown server: removed %v, %v", b.hands.removed, err)
+	}
+	b.known = true
+	if err := b.sweepOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"lost"}, slices.Compact(b.hands.removed)); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -163,7 +163,9 @@ func (w *worker) do(ctx context.Context, d Desired, step Step) error {
 	case Unmount:
 		return w.unmount(ctx)
 	case Forget:
-		cfg.Reporter.Gone(w.uid, d.Pod)
+		if d.Pod != nil { // else rest says it
+			cfg.Reporter.Gone(w.uid, d.Pod)
+		}
 		w.memory.Gone = true
 		return nil
 	}
@@ -221,7 +223,7 @@ func (w *worker) createPod(ctx context.Context, d Desired) error {
 func (w *worker) pull(ctx context.Context, d Desired, step Step) error {
 	spec := specOf(d.Pod, step.Container)
 	images := w.set.cfg.Images
-	if spec.ImagePullPolicy != corev1.PullAlways {
+	if spec.ImagePullPolicy != corev1.PullAlways || step.Kept {
 		image, found, err := images.Image(ctx, spec.Image)
 		switch {
 		case errors.Is(err, container.ErrInvalidImageName):
@@ -317,7 +319,6 @@ func (w *worker) startContainer(ctx context.Context, d Desired, step Step) error
 	if err := w.remakeParts(ctx, d, step.Container); err != nil {
 		return &Failure{Reason: ReasonRunContainerError, Event: "Failed", Err: err}
 	}
-	w.unmark(id) // a container that a reboot ended begins anew
 	defer w.slot()()
 	if err := w.set.cfg.Containers.StartContainer(ctx, id); err != nil {
 		return &Failure{Reason: ReasonRunContainerError, Event: "Failed", Err: err}

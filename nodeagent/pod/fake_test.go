@@ -396,6 +396,7 @@ type node struct {
 	reasons   []string // of waiting containers, each change
 	events    []string // "Reason: message"
 	gone      map[string]bool
+	forgotten map[string]bool // gone, when it was not wanted any more
 	configMap map[string]*corev1.ConfigMap
 	broken    bool // the network does not work
 }
@@ -403,7 +404,7 @@ type node struct {
 func newNode() *node {
 	return &node{
 		attached: map[string]netip.Addr{}, mounted: map[string]bool{}, status: map[string]corev1.PodStatus{},
-		gone: map[string]bool{}, configMap: map[string]*corev1.ConfigMap{},
+		gone: map[string]bool{}, forgotten: map[string]bool{}, configMap: map[string]*corev1.ConfigMap{},
 	}
 }
 
@@ -482,10 +483,11 @@ func (n *node) Event(_ *corev1.Pod, _, _, reason, message string) {
 	n.events = append(n.events, reason+": "+message)
 }
 
-func (n *node) Gone(uid string, _ *corev1.Pod) {
+func (n *node) Gone(uid string, p *corev1.Pod) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.gone[uid] = true
+	n.forgotten[uid] = p == nil
 }
 
 func (n *node) last(uid string) corev1.PodStatus {

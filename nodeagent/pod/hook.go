@@ -147,12 +147,3 @@ func (w *worker) marks() map[string]bool {
 	}
 	return done
 }
-
-// unmark forgets what was done in a container that begins anew.
-func (w *worker) unmark(id string) {
-	delete(w.memory.Hooked, id)
-	delete(w.memory.Condemned, id)
-	for _, what := range []string{postStartDone, preStopDone} {
-		_ = os.Remove(w.markPath(what, id)) // mostly there is none
-	}
-}

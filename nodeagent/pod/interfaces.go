@@ -80,6 +80,6 @@ type Reporter interface {
 	// about the pod.
 	Event(pod *corev1.Pod, container, eventType, reason, message string)
 	// Gone says that nothing of a pod is left on this node. pod is nil when it
-	// was not wanted and nothing more is known of it.
+	// is not wanted any more; it may have been said before with the pod.
 	Gone(uid string, pod *corev1.Pod)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"bramble.dev/bramble/nodeagent/container"
 )
 
 // sidekick adds a container "other" of an image of its own.
@@ -14,8 +16,8 @@ func sidekick(p *corev1.Pod) {
 	p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "other", Image: "alpine", ImagePullPolicy: corev1.PullIfNotPresent})
 }
 
-// A container that was there before the machine's start and whose files are lost
-// is made anew, once; its sibling and the pod stay.
+// A container that was made before the machine's start, and not started, and whose
+// files are lost is made anew; so is its sibling, which ran.
 func TestContainerWithoutItsFilesIsMadeAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, n := newEngine(), newNode()
@@ -25,7 +27,9 @@ func TestContainerWithoutItsFilesIsMadeAnew(t *testing.T) {
 		synctest.Wait()
 		stop()
 		e.powerCut()
-		e.unmounted = map[string]bool{e.containers(uid)[0].ID: true}
+		made := e.containers(uid)[0].ID
+		e.change(made, func(c *container.State) { c.StartedAt = time.Time{} })
+		e.unmounted = map[string]bool{made: true}
 		w, stop = agent(t, e, n)
 		defer stop()
 		w.Set(wanted(sidekick))
@@ -36,7 +40,7 @@ func TestContainerWithoutItsFilesIsMadeAnew(t *testing.T) {
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
 		for _, c := range n.last(uid).ContainerStatuses {
-			if c.State.Running == nil || c.RestartCount != map[string]int32{"main": 1, "other": 0}[c.Name] {
+			if c.State.Running == nil || c.RestartCount != map[string]int32{"main": 0, "other": 1}[c.Name] {
 				t.Errorf("%s: %+v", c.Name, c)
 			}
 		}

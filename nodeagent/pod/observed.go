@@ -82,6 +82,14 @@ func Latest(p container.Pod, name string) (current, previous container.State) {
 // stale reports whether a container was made before the machine's last start.
 func (o Observed) stale(c container.State) bool { return c.ID != "" && c.Sandbox != o.Sandbox }
 
+// cutOff reports whether a container is to be made in the place of one that the
+// machine's start, or the end of all processes, has ended: the registry may be
+// out of reach then, and the image that is there will do.
+func (o Observed) cutOff(name string) bool {
+	c, previous := o.latest(name)
+	return o.stale(c) || lost(c) || c.StartedAt.IsZero() && lost(previous)
+}
+
 // count is the count of restarts of a container of which there is none: one
 // that was there, and that somebody removed, was restarted.
 func (o Observed) count(pod *corev1.Pod, name string) int {

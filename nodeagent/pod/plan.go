@@ -82,26 +82,27 @@ func planMember(pod *corev1.Pod, m member, o Observed) []Step {
 	spec := m.spec
 	c, _ := o.latest(spec.Name)
 	again := isChanged(spec, c) || m.role == initial && o.stale(c)
+	kept := !isChanged(spec, c) && o.cutOff(spec.Name)
 	switch {
 	case c.Phase == container.Running:
 		return planRunning(pod, spec, c, o)
 	case o.waits(spec.Name):
 		return nil
 	case c.ID == "":
-		return incarnate(spec, o.count(pod, spec.Name))
+		return incarnate(spec, o.count(pod, spec.Name), kept)
 	case again && c.StartedAt.IsZero():
-		return append([]Step{{Action: RemoveContainer, Container: spec.Name, ID: c.ID}}, incarnate(spec, c.Restarts)...)
+		return append([]Step{{Action: RemoveContainer, Container: spec.Name, ID: c.ID}}, incarnate(spec, c.Restarts, kept)...)
 	case again:
-		return append(removeOlder(c, o), incarnate(spec, c.Restarts+1)...)
+		return append(removeOlder(c, o), incarnate(spec, c.Restarts+1, kept)...)
 	case ended(m.policy, c, o):
 		return nil
 	case c.Phase == container.Created && c.StartedAt.IsZero() && o.Retries[spec.Name].Reason == ReasonRunContainerError:
 		// What could not be started once may lack its files: it is made anew.
-		return append([]Step{{Action: RemoveContainer, Container: spec.Name, ID: c.ID}}, incarnate(spec, c.Restarts)...)
-	case (c.Phase == container.Created || lost(c)) && o.Retries[spec.Name].Reason != ReasonRunContainerError:
+		return append([]Step{{Action: RemoveContainer, Container: spec.Name, ID: c.ID}}, incarnate(spec, c.Restarts, kept)...)
+	case c.Phase == container.Created && !lost(c) && o.Retries[spec.Name].Reason != ReasonRunContainerError:
 		return begin(spec, c.ID)
 	}
-	return append(removeOlder(c, o), incarnate(spec, c.Restarts+1)...)
+	return append(removeOlder(c, o), incarnate(spec, c.Restarts+1, kept)...)
 }
 
 func isChanged(spec *corev1.Container, c container.State) bool {
@@ -129,10 +130,10 @@ func planRunning(pod *corev1.Pod, spec *corev1.Container, c container.State, o O
 	return nil
 }
 
-// incarnate makes and starts a container.
-func incarnate(spec *corev1.Container, restarts int) []Step {
+// incarnate makes and starts a container, of a kept image if there is one.
+func incarnate(spec *corev1.Container, restarts int, kept bool) []Step {
 	return append([]Step{
-		{Action: PullImage, Container: spec.Name},
+		{Action: PullImage, Container: spec.Name, Kept: kept},
 		{Action: CreateContainer, Container: spec.Name, Restarts: restarts},
 	}, begin(spec, "")...)
 }

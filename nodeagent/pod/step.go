@@ -31,6 +31,7 @@ type Step struct {
 	ID           string // the engine's, of an existing container
 	Restarts     int    // CreateContainer: the new container's count
 	GraceSeconds int64  // StopContainer
+	Kept         bool   // PullImage: an image that is there will do, whatever the policy
 	Why          string // StopContainer: the Killing event's message
 }
 

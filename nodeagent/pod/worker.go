@@ -154,6 +154,9 @@ func (w *worker) wanted() Desired {
 // rest ends a turn: with a timer, or for good.
 func (w *worker) rest(d Desired) {
 	if d.Pod == nil && w.memory.Gone {
+		// Where it went while it was wanted, the server may have removed it before
+		// it was told, and its record is still there.
+		w.set.cfg.Reporter.Gone(w.uid, nil)
 		w.set.drop(w)
 		return
 	}

@@ -198,6 +198,8 @@ func TestKilledAgentStartsNothingTwice(t *testing.T) {
 	})
 }
 
+// TestPowerCut: after a boot a container is another one, which says how the last
+// one ended; the registry need not be there, whatever the policy.
 func TestPowerCut(t *testing.T) {
 	for _, c := range []struct {
 		policy corev1.RestartPolicy
@@ -210,17 +212,36 @@ func TestPowerCut(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e, n := newEngine(), newNode()
+			always := func(p *corev1.Pod) { p.Spec.Containers[0].ImagePullPolicy = corev1.PullAlways }
 			w, stop := agent(t, e, n)
-			w.Set(wanted(restart(c.policy)))
+			w.Set(wanted(restart(c.policy), always))
 			synctest.Wait()
 			stop()
 			e.powerCut()
+			e.offline = true
 			w, stop = agent(t, e, n)
 			defer stop()
-			w.Set(wanted(restart(c.policy)))
+			w.Set(wanted(restart(c.policy), always))
 			synctest.Wait()
-			if got := n.last(uid).Phase; got != c.phase || len(e.starts["main"]) != c.starts {
-				t.Errorf("%s: phase %s after %d starts, want %s after %d", c.policy, got, len(e.starts["main"]), c.phase, c.starts)
+			if got := n.last(uid).Phase; got != c.phase || len(e.starts["main"]) != c.starts || e.made != c.starts {
+				t.Errorf("%s: phase %s after %d starts of %d containers, want %s after %d", c.policy, got, len(e.starts["main"]), e.made, c.phase, c.starts)
+			}
+			st := n.last(uid).ContainerStatuses[0]
+			end := st.State.Terminated
+			if c.starts > 1 {
+				end = st.LastTerminationState.Terminated
+			}
+			if int(st.RestartCount) != c.starts-1 || end == nil || end.Reason != pod.ReasonStatusUnknown || end.ExitCode != 137 {
+				t.Errorf("%s: %+v", c.policy, st)
+			}
+			if c.starts == 1 {
+				return
+			}
+			// From then on the policy holds.
+			e.exit(uid, "main", 1)
+			synctest.Wait()
+			if got := n.last(uid).ContainerStatuses[0].State.Waiting; got == nil || got.Reason != pod.ReasonErrImagePull || len(e.containers(uid)) != 1 {
+				t.Errorf("%s: after the next end: %+v, containers %+v", c.policy, n.last(uid).ContainerStatuses[0], e.containers(uid))
 			}
 		})
 	}
@@ -255,8 +276,8 @@ func TestDeletionLeavesNothing(t *testing.T) {
 		}
 		w.Remove(uid)
 		synctest.Wait()
-		if w.Known(uid) {
-			t.Error("the worker is kept")
+		if w.Known(uid) || !n.forgotten[uid] {
+			t.Errorf("the worker is kept: %v; nobody wants the pod, and that was told: %v", w.Known(uid), n.forgotten[uid])
 		}
 	})
 }

@@ -148,7 +148,11 @@ func writePodFields(t *testing.T, doc *bytes.Buffer) {
 		"field that is in none of the lists is refused as well. `[]` stands for any index. What\n"+
 		"is said of `containers[]` holds for `initContainers[]` too.\n"+
 		"Limits of resources hold where the node's user has the cgroup controllers; where it\n"+
-		"has not, the node's condition ResourceLimitsUnenforced names them.\n",
+		"has not, the node's condition ResourceLimitsUnenforced names them.\n"+
+		"After a boot of the node each container is another one: restartCount grows, lastState is\n"+
+		"ContainerStatusUnknown with exit code 137, and what was in the container's own files and in\n"+
+		"emptyDirs of medium Memory is gone. Other than in Kubernetes an image that is there will do\n"+
+		"then whatever imagePullPolicy says: the registry may be out of reach.\n",
 		len(by["honoured"]), len(by["warned"]), len(by["refused"]))
 	doc.WriteString("\n### Honoured, with all that is in them\n\n| shown by | fields |\n|---|---|\n")
 	left := map[string]bool{}

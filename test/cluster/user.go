@@ -40,7 +40,16 @@ func NewUser(ctx context.Context, prefix string) (*User, error) {
 	if err != nil {
 		return nil, err
 	}
-	return u, u.removeTemporary() // of one who had the same number
+	// Of one who had the same number, and whose run was cut off, there may be
+	// processes and files.
+	return u, errors.Join(u.KillAll(ctx), u.removeByNumber(), u.makeRuntimeDir())
+}
+
+// removeByNumber removes what is the user's by its number and not by its name.
+func (u *User) removeByNumber() error {
+	return errors.Join(os.RemoveAll(u.RuntimeDir), u.removeTemporary(),
+		os.RemoveAll(fmt.Sprintf("/tmp/podman-run-%d", u.UID)), os.RemoveAll(fmt.Sprintf("/tmp/containers-user-%d", u.UID)),
+		os.RemoveAll("/dev/shm/libpod_rootless_lock_"+strconv.Itoa(u.UID)))
 }
 
 // removeTemporary removes what Podman has left of pulls that were cut off.
@@ -213,9 +222,7 @@ func (u *User) Close() error {
 	if err := u.KillAll(ctx); err != nil {
 		return err
 	}
-	err := errors.Join(os.RemoveAll(u.RuntimeDir), os.RemoveAll(u.Home), u.removeTemporary(),
-		os.RemoveAll(fmt.Sprintf("/tmp/podman-run-%d", u.UID)), os.RemoveAll(fmt.Sprintf("/tmp/containers-user-%d", u.UID)),
-		os.RemoveAll("/dev/shm/libpod_rootless_lock_"+strconv.Itoa(u.UID)))
+	err := errors.Join(u.removeByNumber(), os.RemoveAll(u.Home))
 	// By force: the dead may wait for init to reap them, which userdel takes for life.
 	return errors.Join(err, lockedCommand(ctx, "userdel", "--force", u.Name))
 }

@@ -1,9 +1,13 @@
 package cluster_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"bramble.dev/bramble/test/cluster"
 )
@@ -29,6 +33,41 @@ func TestUserRunsPodmanAndLeavesNothing(t *testing.T) {
 	for _, dir := range []string{u.Home, u.RuntimeDir} {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s is left (%v)", dir, err)
+		}
+	}
+}
+
+// TestUserInheritsNothing: the number of a user that was removed by hand, after
+// a run that was cut off, is the next user's, and the runtime directory goes by it.
+func TestUserInheritsNothing(t *testing.T) {
+	former := -1
+	for {
+		u, err := cluster.NewUser(t.Context(), "br")
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := filepath.Join(u.RuntimeDir, "bramble/netns/left")
+		if u.UID == former { // it is the highest there is, so that it comes again
+			if _, err := os.Stat(left); !os.IsNotExist(err) {
+				t.Errorf("%s is there (%v)", left, err)
+			}
+			if err := u.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		if err := os.MkdirAll(left, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		former = u.UID
+		cluster.Eventually(t, 30*time.Second, func() string { // another run may hold the password file's lock
+			if out, err := exec.Command("userdel", u.Name).CombinedOutput(); err != nil {
+				return fmt.Sprintf("%v: %s", err, out)
+			}
+			return ""
+		})
+		if err := os.RemoveAll(u.Home); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -13,17 +13,19 @@ import (
 
 // TestColdStartWithoutServer kills every process of a node's user and empties
 // its runtime directory, as a power cut does, while the server is stopped: the
-// agent alone brings all ten pods back in 30 s, with the addresses they had.
+// agent alone brings all ten pods back in 30 s, with the addresses they had, as
+// containers that say how the last ones ended.
 func TestColdStartWithoutServer(t *testing.T) {
 	const pods = 10
 	s := cluster.StartServer(t)
 	n := s.StartNode(t, "mast")
+	s.Must("create", "configmap", "settings", "--from-literal=colour=blue") // for which the record stands in
 	for i := range pods {
 		failover := "keep"
 		if i%2 == 1 {
 			failover = "move"
 		}
-		s.Apply(fmt.Sprintf(sleeper, i, failover))
+		s.Apply(fmt.Sprintf(coloured, i, failover))
 	}
 	s.Apply(once)
 	s.WaitFor("condition=Ready", "pods", "--all", "-A")
@@ -56,6 +58,11 @@ func TestColdStartWithoutServer(t *testing.T) {
 		}
 		if ready := strings.Count(s.Must("get", "pods", "--no-headers"), "1/1"); ready != pods {
 			return fmt.Sprintf("%d of %d pods are ready", ready, pods)
+		}
+		const last = `{.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].lastState.terminated.reason}{"\n"}`
+		restarts := s.Must("get", "pods", "-o", "jsonpath={range .items[*]}"+last+"{end}")
+		if want := strings.Repeat("1 ContainerStatusUnknown\n", pods); restarts != want {
+			return fmt.Sprintf("restarts and last states: %s", restarts)
 		}
 		state := s.Must("get", "pod", "once", "-n", "other", "-o", "jsonpath={.status.phase} {.status.containerStatuses[0].state.terminated.reason} {.status.containerStatuses[0].state.terminated.exitCode}")
 		if state != "Failed ContainerStatusUnknown 137" {
@@ -92,6 +99,10 @@ spec:
     - name: main
       image: ` + cluster.TestImage + `
       command: [sleep, "1000000"]
+`
+
+// coloured is a sleeper that cannot be made without a ConfigMap.
+const coloured = sleeper + `      env: [{name: COLOUR, valueFrom: {configMapKeyRef: {name: settings, key: colour}}}]
 `
 
 // addresses lists the pods with their addresses.

@@ -27,7 +27,7 @@ kind: Pod
 metadata: {name: staged, labels: {app: staged}, annotations: {note: "of mine"}}
 spec:
   terminationGracePeriodSeconds: 5
-  volumes: [{name: v, emptyDir: {}}]
+  volumes: [{name: v, emptyDir: {}}, {name: m, emptyDir: {medium: Memory}}]
   initContainers:
     - name: first
       image: ` + cluster.TestImage + `
@@ -47,7 +47,7 @@ spec:
   containers:
     - name: main
       image: ` + cluster.TestImage + `
-      command: [sh, -c, "env; mkdir /www2; cp /v/log /www2/; exec httpd -f -p 8080 -h /www2"]
+      command: [sh, -c, "env; echo memory: $(ls /m); touch /m/mark; mkdir /www2; cp /v/log /www2/; exec httpd -f -p 8080 -h /www2"]
       ports: [{name: web, containerPort: 8080}]
       resources: {limits: {memory: 64Mi, cpu: 1500m}}
       envFrom: [{prefix: P_, configMapRef: {name: settings}}, {secretRef: {name: absent, optional: true}}]
@@ -63,7 +63,7 @@ spec:
       lifecycle: {postStart: {exec: {command: [sh, -c, "sleep 0.5; echo hooked >> /v/log"]}}, preStop: {sleep: {seconds: 1}}}
       readinessProbe: {httpGet: {path: /log, port: web}, periodSeconds: 1}
       livenessProbe: {tcpSocket: {port: web}, periodSeconds: 1, timeoutSeconds: 20}
-      volumeMounts: [{name: v, mountPath: /v}]
+      volumeMounts: [{name: v, mountPath: /v}, {name: m, mountPath: /m}]
 `
 
 // TestPodInStages brings up a pod with init containers, a sidecar, hooks,
@@ -117,10 +117,29 @@ func TestPodInStages(t *testing.T) {
 	n.Start()
 	did("first hush side last hooked first hush side last hooked")
 	s.WaitFor("condition=Ready", "pod/staged")
+	beganAnew(t, s)
 	began := time.Now()
 	s.Must("delete", "pod", "staged")
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("the deletion took %v", took)
+	}
+}
+
+// beganAnew looks at pod staged after a boot: each container is another one, with
+// files of its own and nothing left in memory, and says how the last one ended.
+func beganAnew(t *testing.T, s *cluster.Server) {
+	t.Helper()
+	const each = "{.restartCount} {.lastState.terminated.reason} {.lastState.terminated.exitCode},"
+	got := s.Must("get", "pod", "staged", "-o", "jsonpath={range .status.initContainerStatuses[*]}"+each+"{end}{range .status.containerStatuses[*]}"+each+"{end}")
+	if want := "1 Completed 0,1 ContainerStatusUnknown 137,1 Completed 0,1 ContainerStatusUnknown 137,"; got != want {
+		t.Errorf("restarts and last states after a boot: %s, want %s", got, want)
+	}
+	log := s.Must("logs", "staged", "-c", "main")
+	if strings.Contains(log, "mkdir:") || !strings.Contains(log, "memory:\n") {
+		t.Errorf("files of before the boot are there:\n%s", log)
+	}
+	if log := s.Must("logs", "--previous", "staged", "-c", "main"); !strings.Contains(log, "ME=staged\n") {
+		t.Errorf("the log of before the boot:\n%s", log)
 	}
 }
 
