@@ -115,7 +115,13 @@ func (a *Agent) makeReports() {
 	a.board = hw.Open(hw.Config{Root: a.cfg.HWRoot})
 	a.hardware = report.NewHardware(a.client, a.board, a.facts.NodeName, a.cfg.StateDir, a.log)
 	a.hardware.Changed = a.node.Look
-	a.lease = &report.Lease{Server: a.client, Node: a.facts.NodeName, Log: a.log, Renewed: a.leaseRenewed, Resumed: a.node.Again}
+	a.lease = &report.Lease{Server: a.client, Node: a.facts.NodeName, Log: a.log, Renewed: a.leaseRenewed, Resumed: a.resumed}
+}
+
+// resumed tells the server all about the node again, which it may have forgotten.
+func (a *Agent) resumed() {
+	a.node.Again()
+	a.hardware.Again()
 }
 
 // makeWorkers makes the pods' workers from the other parts.

@@ -180,7 +180,7 @@ func (p *parts) openRegistry() error {
 		Admit: []objects.Admitter{
 			keptNamespaces{}, priorities{func() *objects.Registry { return p.registry }},
 			authAdmitter{auth.NewNodeRestriction(p.pods, p.keys)}, authAdmitter{auth.NewEscalation(p.rules, p.authorizer)},
-			p.accounts,
+			p.accounts, nodeOwned{func() *objects.Registry { return p.registry }},
 		},
 		Types: types,
 		Log:   p.log,

@@ -83,7 +83,7 @@ func (h *Hardware) Conditions() []hw.Condition {
 // Run reports until ctx ends.
 func (h *Hardware) Run(ctx context.Context) error {
 	failures := 0
-	timer := time.NewTimer(h.Every)
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	changed := h.Board.Changed()
 	for {
@@ -142,7 +142,7 @@ func (h *Hardware) look() api.NodeHardwareStatus {
 // due says whether a status is to be sent now.
 func (h *Hardware) due(now api.NodeHardwareStatus) bool {
 	if h.sent == nil {
-		return now.BootID != "" || now.Architecture != "" // something has been read
+		return now.PageSizeBytes > 0 // the board has been read once
 	}
 	passed := time.Since(h.sentAt)
 	return passed >= api.HardwareEvery || !slices.Equal(standing(h.sent.Conditions), standing(now.Conditions)) ||
