@@ -46,7 +46,7 @@ func newRoot(streams genericiooptions.IOStreams, args []string) *cobra.Command {
 			root.AddCommand(again)
 		}
 	}
-	root.AddCommand(newNode(flags, streams), newToken(flags, streams), newUser(flags, streams), newWhy(flags, streams), newVersion(flags, streams),
+	root.AddCommand(newHw(flags, streams), newNode(flags, streams), newToken(flags, streams), newUser(flags, streams), newWhy(flags, streams), newVersion(flags, streams),
 		newBackup(flags, streams), newRestore(flags, streams))
 	root.Long = about
 	rewordWhenShown(root, args)

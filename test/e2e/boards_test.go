@@ -74,6 +74,9 @@ func TestTheCoolBoard(t *testing.T) {
 	}
 	temperature("attic", "77")
 	temperature("cellar", "45")
+	if all := s.Must("hw"); !strings.Contains(all, "45.0 °C") || !strings.Contains(all, "Raspberry Pi 4 Model B") {
+		t.Errorf("hw: %s", all)
+	}
 	pod("first", "cellar")
 	if why := s.Must("why", "pod", "first"); !strings.Contains(why, "Thermal") || !strings.Contains(why, "45 °C") || !strings.Contains(why, "slows down at 80") {
 		t.Errorf("why: %s", why)
@@ -83,6 +86,9 @@ func TestTheCoolBoard(t *testing.T) {
 	attic.heat("50000", "throttled=0x0")
 	s.WaitFor("condition=Hot", "node/cellar")
 	s.WaitFor("condition=Throttled", "nodehardware/cellar")
+	if one := s.Must("hw", "cellar"); !strings.Contains(one, "slows down at 80.0 °C") || !strings.Contains(one, "Throttled") {
+		t.Errorf("hw cellar: %s", one)
+	}
 	pod("second", "attic")
 	if why := s.Must("why", "pod", "second"); !strings.Contains(why, "1/2 nodes fit: 1 was throttled, 1 was too hot") {
 		t.Errorf("why: %s", why)
