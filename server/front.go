@@ -11,17 +11,22 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"bramble.dev/bramble/server/api"
 	"bramble.dev/bramble/server/auth"
 	"bramble.dev/bramble/server/tunnel"
 )
 
-// Limits of a connection.
+// Limits of a connection. Of streams, net/http holds four times as many that wait for
+// handlers of others that were reset.
 const (
-	headerTimeout  = 10 * time.Second
-	idleTimeout    = 3 * time.Minute
-	maxHeaderBytes = 64 << 10
-	maxStreams     = 100 // of one HTTP/2 connection; net/http holds four times as many that wait
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 3 * time.Minute
+	receiveBuffer = 256 << 10 // of an HTTP/2 connection: bodies that nobody has read yet
+
+	userHeaderBytes, userStreams         = 64 << 10, 32 // of one HTTP/2 connection of a user
+	strangerHeaderBytes, strangerStreams = 16 << 10, 8
 )
 
 // settle is how long requests may finish after a stop was asked for, before
@@ -30,35 +35,27 @@ const settle = 250 * time.Millisecond
 
 // front is the listening edge: TLS, HTTP and the nodes' tunnels on one port.
 type front struct {
-	http    *http.Server
-	context context.Context    // of all requests and tunnels
-	end     context.CancelFunc // of it
-	tls     *tls.Config
-	tunnel  func(*tls.Conn)
-	group   sync.WaitGroup // handshakes and tunnels
-	timeout time.Duration
-	log     *slog.Logger
+	users     *http.Server // for who showed a certificate of this cluster
+	strangers *http.Server // for all others
+	limits    *connLimits
+	known     func(*tls.Conn) bool
+	context   context.Context    // of all requests and tunnels
+	end       context.CancelFunc // of it
+	tls       *tls.Config
+	tunnel    func(*tls.Conn)
+	group     sync.WaitGroup // handshakes and tunnels
+	timeout   time.Duration
+	log       *slog.Logger
 }
 
 // newFront returns the edge for p. Nothing is served after ctx has ended, but
 // requests are ended by shutdown only.
 func newFront(ctx context.Context, p *parts, timeout time.Duration, log *slog.Logger) *front {
 	requests, end := context.WithCancel(context.WithoutCancel(ctx))
-	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
-	srv := &http.Server{
-		Handler:           p.handler,
-		BaseContext:       func(net.Listener) context.Context { return requests },
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		Protocols:         &protocols,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		ConnState:         p.nodeConns.state,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
-	config := &tls.Config{
+	f := &front{context: requests, end: end, limits: newConnLimits(), timeout: timeout, log: log}
+	f.users = f.server(p, userStreams, userHeaderBytes)
+	f.strangers = f.server(p, strangerStreams, strangerHeaderBytes)
+	f.tls = &tls.Config{
 		MinVersion:     tls.VersionTLS13,
 		GetCertificate: p.serving.Certificate,
 		// Asked for, not verified: the authenticator does that, by its own
@@ -66,16 +63,56 @@ func newFront(ctx context.Context, p *parts, timeout time.Duration, log *slog.Lo
 		ClientAuth: tls.RequestClientCert,
 		NextProtos: []string{api.ALPN, "h2", "http/1.1"},
 	}
-	tunnel := func(conn *tls.Conn) {
-		if err := serveTunnel(requests, p, conn); err != nil {
+	f.known = func(conn *tls.Conn) bool {
+		if user, err := userOf(p, conn); err == nil {
+			f.limits.users.add(user.Name, conn)
+			return true
+		}
+		f.limits.strangers.add(host(conn), conn)
+		return false
+	}
+	f.tunnel = func(conn *tls.Conn) {
+		if err := serveTunnel(requests, p, f.limits.tunnels, conn); err != nil {
 			log.Info("tunnel refused", "from", conn.RemoteAddr().String(), "err", err)
 		}
 	}
-	return &front{http: srv, context: requests, end: end, tls: config, tunnel: tunnel, timeout: timeout, log: log}
+	return f
+}
+
+// server returns what serves p's API on connections of one kind.
+func (f *front) server(p *parts, streams, headerBytes int) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	return &http.Server{
+		Handler:           p.handler,
+		BaseContext:       func(net.Listener) context.Context { return f.context },
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    headerBytes,
+		Protocols:         &protocols,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streams, MaxReceiveBufferPerConnection: receiveBuffer},
+		ConnState: func(conn net.Conn, state http.ConnState) {
+			p.nodeConns.state(conn, state)
+			if c, ok := conn.(*tls.Conn); ok && (state == http.StateClosed || state == http.StateHijacked) {
+				f.limits.remove(c)
+			}
+		},
+		ErrorLog: slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// userOf is whom a connection's certificate names, if it is one of this cluster.
+func userOf(p *parts, conn *tls.Conn) (api.User, error) {
+	certs := conn.ConnectionState().PeerCertificates
+	if len(certs) == 0 {
+		return api.User{}, errors.New("no client certificate was shown")
+	}
+	return p.authenticator.User(certs)
 }
 
 // serveTunnel serves one of a node's connections until it ends, and closes it.
-func serveTunnel(ctx context.Context, p *parts, conn *tls.Conn) error {
+func serveTunnel(ctx context.Context, p *parts, limit *connLimit, conn *tls.Conn) error {
 	defer conn.Close()
 	certs := conn.ConnectionState().PeerCertificates
 	if len(certs) == 0 {
@@ -95,6 +132,8 @@ func serveTunnel(ctx context.Context, p *parts, conn *tls.Conn) error {
 	if err != nil {
 		return refuse(conn, err)
 	}
+	limit.add(user.Name, conn)
+	defer limit.remove(conn)
 	return p.hub.Serve(ctx, conn, user, p.handler)
 }
 
@@ -110,13 +149,18 @@ func refuse(conn *tls.Conn, reason error) error {
 // them until shutdown, also when that was called before.
 func (f *front) accept(l net.Listener) (serve func() error) {
 	h := &handshakes{
-		Listener: l, ctx: f.context, config: f.tls, tunnel: f.tunnel, log: f.log,
-		accepted: make(chan accepted), closed: make(chan struct{}), group: &f.group,
+		Listener: l, ctx: f.context, config: f.tls, lean: f.tls.Clone(), known: f.known, tunnel: f.tunnel, limits: f.limits, log: f.log,
+		closed: make(chan struct{}), group: &f.group,
 	}
+	h.lean.NextProtos = []string{api.ALPN, "http/1.1"}
+	h.users, h.strangers = door{h, make(chan accepted)}, door{h, make(chan accepted)}
 	f.group.Go(h.run) // from here on: shutdown may wait for the group as soon as this has returned
 	return func() error {
-		err := f.http.Serve(h)
-		if errors.Is(err, http.ErrServerClosed) {
+		var both errgroup.Group
+		both.Go(func() error { return f.users.Serve(h.users) })
+		both.Go(func() error { return f.strangers.Serve(h.strangers) })
+		err := both.Wait()
+		if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) { // the first to stop closes both doors
 			return nil
 		}
 		return fmt.Errorf("cannot serve on %s: %w", l.Addr(), err)
@@ -132,12 +176,18 @@ func (f *front) shutdown(ctx context.Context) error {
 	timer := time.AfterFunc(settle, f.end)
 	defer timer.Stop()
 	defer f.end()
-	err := f.http.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		f.log.Warn("requests cut off that did not end in time", "timeout", f.timeout)
-		err = f.http.Close()
+	var both errgroup.Group
+	for _, server := range []*http.Server{f.users, f.strangers} {
+		both.Go(func() error {
+			err := server.Shutdown(ctx)
+			if errors.Is(err, context.DeadlineExceeded) {
+				f.log.Warn("requests cut off that did not end in time", "timeout", f.timeout)
+				err = server.Close()
+			}
+			return err
+		})
 	}
-	if err != nil {
+	if err := both.Wait(); err != nil {
 		return fmt.Errorf("cannot close all connections: %w", err)
 	}
 	f.end()

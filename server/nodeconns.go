@@ -61,9 +61,6 @@ func (n *nodeConns) cut(node string) {
 	}
 	n.mu.Unlock()
 	for _, conn := range ending {
-		if c, ok := conn.(*tls.Conn); ok {
-			conn = c.NetConn() // at once: no goodbye to wait for
-		}
-		_ = conn.Close()
+		closeAtOnce(conn)
 	}
 }

@@ -132,10 +132,14 @@ var errSilent = errors.New("it took the connection and did not answer, or answer
 func (r *Runtime) pull(ctx context.Context, name string, credential *container.Credential) (id string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	folder, err := r.beginFetch(ctx)
+	if err != nil {
+		return "", err
+	}
 	timer := time.AfterFunc(r.config.RegistryAnswer, func() { cancel(errSilent) })
 	defer timer.Stop()
 	var watch sync.WaitGroup
-	watch.Go(func() { r.watchFetching(ctx, func() { cancel(errStalled) }) })
+	watch.Go(func() { r.watchFetching(ctx, folder(), cancel) })
 	id, err = r.pullUntil(ctx, name, credential, func() { timer.Stop() })
 	cancel(nil)
 	watch.Wait()
@@ -145,6 +149,8 @@ func (r *Runtime) pull(ctx context.Context, name string, credential *container.C
 		return "", fmt.Errorf("%w: no manifest in %v: %w", container.ErrRegistryUnavailable, r.config.RegistryAnswer, errSilent)
 	case errors.Is(cause, errStalled):
 		return "", fmt.Errorf("%w: nothing came for %v: %w", container.ErrRegistryUnavailable, r.config.FetchStall, errStalled)
+	case errors.Is(cause, errTooLarge):
+		return "", fmt.Errorf("%w: %w", container.ErrNoRoom, errTooLarge)
 	}
 	return id, err
 }

@@ -41,6 +41,8 @@ func advice(err error, host string, tried int) string {
 		return "the registry limits how much may be pulled: wait, or pull as a user by imagePullSecrets"
 	case errors.Is(err, container.ErrRegistryUnavailable):
 		return fmt.Sprintf("check the address %s in the image's name, and whether this node reaches it", host)
+	case errors.Is(err, errTooLarge):
+		return fmt.Sprintf("make room on this node's disk, or, if the image is not meant to be that large, see what %s sends: podman image prune --all, as the node's user, removes the images that no container uses", host)
 	case has("no space left on device", "disk quota exceeded"):
 		return "make room on this node's disk: podman image prune --all, as its user, removes the images that no container uses"
 	}

@@ -33,7 +33,7 @@ type Config struct {
 	// RegistryAnswer is how long a registry may take to a manifest; 0: DefaultRegistryAnswer.
 	RegistryAnswer time.Duration
 	// FetchDir is the Service's TempDir, and FetchStall how long nothing may move there
-	// during a pull; "": a pull may take any time; 0: DefaultFetchStall.
+	// of a pull; "": a pull may take any time and room; 0: DefaultFetchStall.
 	FetchDir   string
 	FetchStall time.Duration
 	Log        *slog.Logger
@@ -51,6 +51,8 @@ type Config struct {
 type Runtime struct {
 	config Config
 	calls  atomic.Int64 // requests in flight, the stream of events apart
+	// beginning holds one while a pull begins; see beginFetch.
+	beginning chan struct{}
 
 	mu         sync.Mutex           // protects what follows
 	connection *bindings.Connection // nil until Podman has answered once; it dials anew for each request
@@ -97,7 +99,7 @@ func New(config Config) *Runtime {
 			return cmd
 		}
 	}
-	return &Runtime{config: config, exits: map[string]exit{}, running: map[string]running{}}
+	return &Runtime{config: config, beginning: make(chan struct{}, 1), exits: map[string]exit{}, running: map[string]running{}}
 }
 
 // Idle says that no request is in flight, so that Podman's service may be

@@ -59,5 +59,16 @@ func writeLimits(t *testing.T, doc *bytes.Buffer, handler http.Handler) {
 		"there, and may not be deleted. A body must have come within a minute.\n\n" +
 		"Each user, and each node, has a lane of its own: 32 requests under way, 256 that wait for\n" +
 		"that for up to 10 s, 256 watches, logs and other streams. What is more is answered 429\n" +
-		"with Retry-After, which Kubernetes' clients heed.\n")
+		"with Retry-After, which Kubernetes' clients heed. Those who show no credentials have a lane\n" +
+		"for each address.\n\n" +
+		"Connections are bounded as well, nodes' tunnels aside. One too many is let in, and the\n" +
+		"oldest of the address or user that has most is closed for it: a client dials again.\n\n" +
+		"| what | at most | of each |\n|---|---|---|\n" +
+		"| TLS handshakes under way, for 10 s | 1,024 | |\n" +
+		"| connections of users: with a client certificate of this cluster | 1,024 | |\n" +
+		"| connections of all others | 256 | |\n" +
+		"| tunnels | any number | node: 16 |\n" +
+		"| connections by HTTP/2; what comes beyond is served by HTTP/1.1 | 64 | address: 16 |\n" +
+		"| requests under way on one by HTTP/2 | | user: 32, others: 8 |\n" +
+		"| headers of a request, which must have come within 10 s | | user: 64 KiB, others: 16 KiB (431) |\n")
 }

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -30,11 +31,11 @@ func DefaultLimits() Limits {
 type lanes struct {
 	limits Limits
 
-	mu     sync.Mutex // protects byUser and the lanes' counts
-	byUser map[string]*lane
+	mu    sync.Mutex // protects byKey and the lanes' counts
+	byKey map[string]*lane
 }
 
-// lane is one user's.
+// lane is one user's, or one address's.
 type lane struct {
 	turns    chan struct{} // holds one for each request being served
 	requests int           // waiting or being served
@@ -45,7 +46,7 @@ func newLanes(limits Limits) *lanes {
 	if limits == (Limits{}) {
 		limits = DefaultLimits()
 	}
-	return &lanes{limits: limits, byUser: map[string]*lane{}}
+	return &lanes{limits: limits, byKey: map[string]*lane{}}
 }
 
 // fairness is the middleware that keeps every user within limits.
@@ -67,11 +68,11 @@ func (s *server) fairness(next http.Handler) http.Handler {
 
 // enter waits for the request's turn and returns what ends it.
 func (l *lanes) enter(r *http.Request) (leave func(), err error) {
-	user, _ := api.UserFrom(r.Context())
+	user, key := laneOf(r)
 	if lasts(infoFrom(r.Context())) {
-		return l.enterStream(user.Name)
+		return l.enterStream(user, key)
 	}
-	my, err := l.queue(user.Name)
+	my, err := l.queue(user, key)
 	if err != nil {
 		return nil, err
 	}
@@ -79,14 +80,28 @@ func (l *lanes) enter(r *http.Request) (leave func(), err error) {
 	defer timer.Stop()
 	select {
 	case my.turns <- struct{}{}:
-		return func() { <-my.turns; l.leave(user.Name, my) }, nil
+		return func() { <-my.turns; l.leave(key, my) }, nil
 	case <-r.Context().Done():
 		err = r.Context().Err()
 	case <-timer.C:
-		err = tooMany("%d requests of user %q are under way, and none ended in %v", l.limits.InFlight, user.Name, l.limits.Wait)
+		err = tooMany("%d requests of user %q are under way, and none ended in %v", l.limits.InFlight, user, l.limits.Wait)
 	}
-	l.leave(user.Name, my)
+	l.leave(key, my)
 	return nil, err
+}
+
+// laneOf is who makes a request, and the key of the lane. Those who are nobody have one
+// for each address: a board can join while another keeps its own lane full.
+func laneOf(r *http.Request) (user, key string) {
+	u, _ := api.UserFrom(r.Context())
+	if u.Name != api.UserAnonymous {
+		return u.Name, u.Name
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return u.Name, u.Name
+	}
+	return u.Name, u.Name + " " + host
 }
 
 // lasts reports whether a request may go on for as long as its client likes.
@@ -98,10 +113,10 @@ func lasts(in info) bool {
 	return in.Verb == "watch"
 }
 
-func (l *lanes) queue(user string) (*lane, error) {
+func (l *lanes) queue(user, key string) (*lane, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	my := l.lane(user)
+	my := l.lane(key)
 	if my.requests >= l.limits.InFlight+l.limits.Waiting {
 		return nil, tooMany("%d requests of user %q are under way and %d wait", l.limits.InFlight, user, l.limits.Waiting)
 	}
@@ -109,10 +124,10 @@ func (l *lanes) queue(user string) (*lane, error) {
 	return my, nil
 }
 
-func (l *lanes) enterStream(user string) (leave func(), err error) {
+func (l *lanes) enterStream(user, key string) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	my := l.lane(user)
+	my := l.lane(key)
 	if my.streams >= l.limits.Streams {
 		return nil, tooMany("user %q has %d watches, logs and other streams open", user, my.streams)
 	}
@@ -121,31 +136,31 @@ func (l *lanes) enterStream(user string) (leave func(), err error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		my.streams--
-		l.drop(user, my)
+		l.drop(key, my)
 	}, nil
 }
 
-func (l *lanes) leave(user string, my *lane) {
+func (l *lanes) leave(key string, my *lane) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	my.requests--
-	l.drop(user, my)
+	l.drop(key, my)
 }
 
-// lane returns the user's lane, making it if needed. Caller holds mu.
-func (l *lanes) lane(user string) *lane {
-	my := l.byUser[user]
+// lane returns the lane of a key, making it if needed. Caller holds mu.
+func (l *lanes) lane(key string) *lane {
+	my := l.byKey[key]
 	if my == nil {
 		my = &lane{turns: make(chan struct{}, l.limits.InFlight)}
-		l.byUser[user] = my
+		l.byKey[key] = my
 	}
 	return my
 }
 
 // drop forgets a lane in which nothing is under way. Caller holds mu.
-func (l *lanes) drop(user string, my *lane) {
+func (l *lanes) drop(key string, my *lane) {
 	if my.requests == 0 && my.streams == 0 {
-		delete(l.byUser, user)
+		delete(l.byKey, key)
 	}
 }
 

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -18,7 +19,7 @@ func stuck(t *testing.T, limits rest.Limits) (f *fixture, entered chan struct{},
 	entered, held := make(chan struct{}, 100), make(chan struct{})
 	f = serve(t, func(c *rest.Config) {
 		c.Limits = limits
-		c.Routes = []rest.Route{{Path: "/stay", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		c.Routes = []rest.Route{{Path: "/stay", Public: true, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			entered <- struct{}{}
 			<-held
 		})}}
@@ -49,6 +50,35 @@ func TestAFloodKeepsToItsLane(t *testing.T) {
 		}
 	}
 	f.must(http.StatusOK, "GET", configmaps, "", "Test-User", "flood")
+}
+
+// TestStrangersHaveALaneForEachAddress: who fills that of one address keeps nobody of
+// another from joining.
+func TestStrangersHaveALaneForEachAddress(t *testing.T) {
+	f, entered, release := stuck(t, rest.Limits{InFlight: 1, Wait: time.Hour, Streams: 1})
+	code := make(chan int)
+	go func() { code <- f.do("POST", "/stay", "", "Test-User", "none").code }()
+	<-entered
+	f.must(http.StatusTooManyRequests, "GET", "/version", "", "Test-User", "none")
+	away := http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext}}
+	defer away.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.URL+"/version", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Test-User", "none")
+	resp, err := away.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("from another address: %s", resp.Status)
+	}
+	release()
+	if got := <-code; got != http.StatusOK {
+		t.Errorf("the one under way got %d", got)
+	}
 }
 
 func TestRequestsWaitTheirTurn(t *testing.T) {
