@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -302,5 +303,22 @@ func BenchmarkSample(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		board.Sample(b.Context())
+	}
+}
+
+// TestASampleIsCheap holds the budget of a sample of everything, files kept open: 5 ms.
+func TestASampleIsCheap(t *testing.T) {
+	board := hw.Open(hw.Config{})
+	defer board.Close()
+	board.Sample(t.Context())
+	took := make([]time.Duration, 101)
+	for i := range took {
+		began := time.Now()
+		board.Sample(t.Context())
+		took[i] = time.Since(began)
+	}
+	slices.Sort(took)
+	if median := took[len(took)/2]; median > 5*time.Millisecond {
+		t.Errorf("a sample takes %v", median)
 	}
 }

@@ -190,7 +190,7 @@ var rules = [8]rule{
 	{OnBattery, 10 * time.Second, 30 * time.Second, func(s Snapshot, _ Verdict) (enter, leave, known bool) {
 		return s.Power.OnBattery, !s.Power.OnBattery, s.Power.Least() != nil
 	}},
-	{ClockUnsynced, time.Minute, 0, func(s Snapshot, _ Verdict) (enter, leave, known bool) {
+	{ClockUnsynced, 0, 0, func(s Snapshot, _ Verdict) (enter, leave, known bool) {
 		c := s.Clock.Synchronized
 		return !c.Value, c.Value, c.OK()
 	}},

@@ -79,7 +79,7 @@ func newRun() *cobra.Command {
 
 // run runs the agent until ctx ends.
 func run(ctx context.Context, cfg nodeagent.Config) error {
-	debug.SetGCPercent(50) // a board's memory is its pods'
+	debug.SetGCPercent(20) // a board's memory is its pods'
 	// Podman and the network process are to look where we do, also after a
 	// login that set nothing (su, cron).
 	if err := os.Setenv("XDG_RUNTIME_DIR", cfg.RuntimeDir); err != nil {
