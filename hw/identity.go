@@ -2,13 +2,10 @@ package hw
 
 import (
 	"bytes"
-	"debug/elf"
-	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -100,38 +97,28 @@ func (i *identity) machine(cpus CPUInfo) string {
 	return unix.ByteSliceToString(name.Machine[:])
 }
 
-// userland is what programs here are built for, by the header of the shell.
+// machines are the machines of ELF headers (elf(5)), as images name them.
+var machines = map[uint16]string{3: "386", 40: "arm", 62: "amd64", 183: "arm64", 243: "riscv64"}
+
+// userland is what programs here are built for, by the ELF header of the shell.
 func (i *identity) userland() string {
-	f, err := elf.Open(filepath.Join(i.root, "bin/sh"))
-	if err != nil {
-		if filepath.Clean(i.root) == "/" {
-			return runtime.GOARCH
-		}
+	header := i.raw("bin/sh")
+	if len(header) < 20 || string(header[:4]) != "\x7fELF" {
 		return ""
 	}
-	defer func() { _ = f.Close() }()
-	switch f.Machine {
-	case elf.EM_AARCH64:
-		return "arm64"
-	case elf.EM_ARM:
-		return "arm"
-	case elf.EM_X86_64:
-		return "amd64"
-	case elf.EM_RISCV:
-		return "riscv64"
-	case elf.EM_386:
-		return "386"
-	}
-	return strings.ToLower(strings.TrimPrefix(f.Machine.String(), "EM_"))
+	return machines[uint16(header[18])|uint16(header[19])<<8] // of a machine that counts from the small end
 }
 
-// raw reads a file of the device tree as it is: numbers may end in NULs.
+// raw reads the beginning of a file as it is: numbers of the device tree may end in NULs.
 func (i *identity) raw(path ...string) []byte {
-	data, err := os.ReadFile(filepath.Join(i.root, filepath.Join(path...)))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	f, err := os.Open(filepath.Join(i.root, filepath.Join(path...)))
+	if err != nil {
 		return nil
 	}
-	return data
+	defer func() { _ = f.Close() }()
+	data := make([]byte, 64)
+	n, _ := io.ReadFull(f, data) // shorter is all there is
+	return data[:n]
 }
 
 // printable leaves of a text what can be shown: bytes of devices can be anything.
