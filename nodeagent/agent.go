@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -89,6 +90,7 @@ func New(cfg Config) (*Agent, error) {
 func (a *Agent) connectServer() error {
 	handler := &stream.Handler{
 		Pods: &finder{a}, Logs: &logs{a.engine}, Commands: &commands{a.engine}, Dialer: a.network, Mine: a.isPodAddress, Now: time.Now, Log: a.log,
+		Metrics: func(w io.Writer) error { return a.hardware.Metrics(w) }, MetricsType: report.MetricsType,
 	}
 	a.dialer = tunnel.NewDialer(func() []string { return a.record.Facts().Servers }, a.identity.config, handler.Routes(), a.log)
 	a.dialer.OnConnect = func(channel tunnel.Channel) {

@@ -71,7 +71,7 @@ type LogOptions struct {
 }
 
 // Handler serves /containerLogs, /exec and /attach/{namespace}/{pod}/{container},
-// /portForward/{namespace}/{pod} and /dial.
+// /portForward/{namespace}/{pod}, /dial and /metrics.
 type Handler struct {
 	Pods     Pods
 	Logs     Logs
@@ -80,8 +80,11 @@ type Handler struct {
 	// Mine reports whether an address belongs to a pod of this node: others are
 	// not dialled.
 	Mine func(netip.Addr) bool
-	Now  func() time.Time
-	Log  *slog.Logger
+	// Metrics writes what the board says, in Prometheus' text format of MetricsType.
+	Metrics     func(w io.Writer) error
+	MetricsType string
+	Now         func() time.Time
+	Log         *slog.Logger
 }
 
 // Routes returns the handler of all paths.
@@ -89,12 +92,19 @@ func (h *Handler) Routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", h.logs)
 	mux.HandleFunc("GET /dial", h.dial)
+	mux.HandleFunc("GET /metrics", h.metrics)
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		mux.HandleFunc(method+" /exec/{namespace}/{pod}/{container}", h.exec)
 		mux.HandleFunc(method+" /attach/{namespace}/{pod}/{container}", h.attach)
 		mux.HandleFunc(method+" /portForward/{namespace}/{pod}", h.portForward)
 	}
 	return mux
+}
+
+// metrics has little to say, and says it at once.
+func (h *Handler) metrics(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", h.MetricsType)
+	_ = h.Metrics(w) // the client has gone, if this fails
 }
 
 // refuse answers with an error as a Kubernetes Status.

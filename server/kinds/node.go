@@ -37,6 +37,8 @@ func node() *objects.Kind {
 			Name: "status", Verbs: statusVerbs(),
 			Update:   onBoth(func(obj, into *corev1.Node) { into.Status = obj.Status }),
 			Validate: checkBoth(admission.ValidateNodeStatus),
+		}, {
+			Name: "proxy", Verbs: []string{"get"}, GroupVersionKind: corev1.SchemeGroupVersion.WithKind("NodeProxyOptions"),
 		}},
 
 		Columns: []metav1.TableColumnDefinition{

@@ -188,6 +188,8 @@ func (s *server) serveSubresource(w http.ResponseWriter, req *request) error {
 		return s.portForward(w, req)
 	case req.kind.Resource() == "pods" && req.sub.Name == "proxy":
 		return s.proxy(w, req)
+	case req.kind.Resource() == "nodes" && req.sub.Name == "proxy":
+		return s.nodeProxy(w, req)
 	case req.sub.Answer != nil:
 		return s.answerSubresource(w, req)
 	case req.Verb == "get":

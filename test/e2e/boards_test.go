@@ -82,6 +82,16 @@ func TestTheCoolBoard(t *testing.T) {
 		t.Errorf("why: %s", why)
 	}
 
+	metrics := s.Must("get", "--raw", "/api/v1/nodes/cellar/proxy/metrics")
+	for _, line := range []string{`node_thermal_zone_temp{zone="0",type="cpu-thermal"} 45`, `bramble_board_condition{condition="Hot"} 0`, "bramble_throttled_bits 0"} {
+		if !strings.Contains(metrics, line+"\n") {
+			t.Errorf("no line %s in the metrics:\n%s", line, metrics)
+		}
+	}
+	if out, err := s.Edgectl("get", "--raw", "/api/v1/nodes/cellar/proxy/stats"); err == nil || !strings.Contains(out+err.Error(), "only /metrics is served") {
+		t.Errorf("another path: %s, %v", out, err)
+	}
+
 	cellar.heat("82000", "throttled=0x20002")
 	attic.heat("50000", "throttled=0x0")
 	s.WaitFor("condition=Hot", "node/cellar")
