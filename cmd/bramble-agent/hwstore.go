@@ -56,8 +56,8 @@ func mountLines(mounts []hw.Mount) (l lines) {
 	return l
 }
 
-func linkLines(links []hw.Link) (l lines) {
-	for _, k := range links {
+func linkLines(s hw.Snapshot) (l lines) {
+	for _, k := range s.Links {
 		line := k.Name + " " + k.State
 		if k.Wireless {
 			line += ", wireless"
@@ -70,6 +70,30 @@ func linkLines(links []hw.Link) (l lines) {
 		}
 		if k.Changes.OK() && k.Changes.Value > 2 { // down and up, once, at the boot
 			line += fmt.Sprintf(", lost or found %d times", k.Changes.Value)
+		}
+		l.add("%s", line)
+	}
+	for _, w := range s.WiFi {
+		reading(&l, w.Interface+" hears ", w.SignalDBm, func(dBm int64) string { return fmt.Sprintf("%d dBm of %q", dBm, w.SSID) })
+	}
+	return l
+}
+
+func probeLines(probes []hw.Probe) (l lines) {
+	for _, p := range probes {
+		reading(&l, p.ID+" ", p.MilliC, celsius)
+	}
+	return l
+}
+
+func deviceLines(devices []hw.Device) (l lines) {
+	for _, d := range devices {
+		line := string(d.Class) + " " + d.Name
+		if d.Label != "" && d.Label != d.Name {
+			line += " (" + d.Label + ")"
+		}
+		if d.Access.OK() && !d.Access.Value {
+			line += ", which this user may not open"
 		}
 		l.add("%s", line)
 	}

@@ -31,8 +31,9 @@ func printSnapshot(w io.Writer, s hw.Snapshot) error {
 		{"TEMPERATURE", thermalLines(s.Thermal)}, {"FANS", fanLines(s)}, {"THROTTLING", throttleLines(s.Throttle)},
 		{"CLOCKS", clockLines(s)}, {"LOAD", loadLines(s.CPU)}, {"PRESSURE", pressureLines(s.Pressure)},
 		{"MEMORY", memoryLines(s.Memory)}, {"DISKS", diskLines(s.Disks)}, {"FILE SYSTEMS", mountLines(s.Mounts)},
-		{"LINKS", linkLines(s.Links)}, {"SUPPLY", supplyLines(s)}, {"TIME", timeLines(s.Clock)},
-		{"WATCHDOG", watchdogLines(s.Watchdogs)}, {"NO ANSWER", failingLines(s.Failing)},
+		{"LINKS", linkLines(s)}, {"SUPPLY", supplyLines(s)}, {"TIME", timeLines(s.Clock)},
+		{"WATCHDOG", watchdogLines(s.Watchdogs)},
+		{"PROBES", probeLines(s.OneWire)}, {"DEVICES", deviceLines(s.Devices)}, {"NO ANSWER", failingLines(s.Failing)},
 	} {
 		for i, line := range part.lines {
 			name := part.name

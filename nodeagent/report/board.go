@@ -45,6 +45,11 @@ func HardwareStatus(s hw.Snapshot, v hw.Verdict, data string) api.NodeHardwareSt
 		st.StorageBytes, st.StorageAvailableBytes, st.StorageErrors = value(m.Size), value(m.Free), value(m.Errors)
 		st.StorageReadOnly = &m.ReadOnly
 	}
+	for _, w := range s.WiFi {
+		if signal := value(w.SignalDBm); signal != nil && (st.WirelessSignalDBm == nil || *signal > *st.WirelessSignalDBm) {
+			st.WirelessSignalDBm = signal
+		}
+	}
 	for _, d := range s.Disks {
 		used := int64(d.Wear.Value.UsedPercent)
 		if d.Wear.OK() && (st.StorageUsedLifePercent == nil || *st.StorageUsedLifePercent < used) {
