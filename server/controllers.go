@@ -54,7 +54,7 @@ func (p *parts) addControllers(ctx context.Context) error {
 		Log:      p.log,
 	})
 	p.scheduler = scheduler.New(scheduler.Config{
-		Cluster:  placing{p.registry, podKind, nodeKind, spaceKind, hardwareKind, time.Now, evictor},
+		Cluster:  placing{p.registry, podKind, nodeKind, spaceKind, hardwareKind, time.Now, evictor, &p.boards},
 		Recorder: placed,
 		Log:      p.log,
 	})

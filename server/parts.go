@@ -41,6 +41,7 @@ type parts struct {
 	accounts      *accounts
 	authenticator *auth.Authenticator
 	hub           *tunnel.Hub
+	boards        boardHistory
 	registry      *objects.Registry
 	scheduler     *scheduler.Scheduler
 	controllers   []controller
@@ -173,7 +174,8 @@ func (p *parts) openRegistry() error {
 		Placement: func(ctx context.Context, namespace, name string) (*api.Placement, error) {
 			return p.scheduler.Explain(ctx, namespace, name)
 		},
-		Reviews: &auth.Reviews{Decider: p.authorizer, Rules: p.rules, Tokens: p.tokens},
+		BoardHistory: p.boards.read,
+		Reviews:      &auth.Reviews{Decider: p.authorizer, Rules: p.rules, Tokens: p.tokens},
 	})
 	p.accounts = &accounts{}
 	p.registry, err = objects.NewRegistry(p.store, table, objects.Config{

@@ -26,6 +26,7 @@ type placing struct {
 	hardware                *objects.Kind
 	now                     func() time.Time
 	evictor                 *eviction.Evictor // told of the same nodes and pods
+	boards                  *boardHistory     // told of the same boards
 }
 
 // Follow tells the scheduler of nodes, pods, namespaces and boards, and the evictor of
@@ -37,6 +38,7 @@ func (p placing) Follow(ctx context.Context, f func(scheduler.Event)) error {
 			f(scheduler.Event{Node: obj.(*corev1.Node), Deleted: deleted})
 		}},
 		&follower{registry: p.registry, kind: p.hardware, tell: func(obj objects.Object, deleted bool) {
+			p.boards.note(obj.(*api.NodeHardware), deleted)
 			f(scheduler.Event{Hardware: obj.(*api.NodeHardware), Deleted: deleted})
 		}},
 		&follower{registry: p.registry, kind: p.namespaces, tell: func(obj objects.Object, deleted bool) {

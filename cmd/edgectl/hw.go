@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 
@@ -35,6 +36,10 @@ func newHw(flags *genericclioptions.ConfigFlags, streams genericiooptions.IOStre
 						hintFor(err, "it reports some seconds after it has joined; see the nodes there are: edgectl get nodes"))
 				}
 				_ = printBoard(streams.Out, &h)
+				var past api.NodeHardwareHistory // an older server has none
+				if err := call(c.Context(), flags, "/apis/"+api.Group+"/"+api.Version+"/nodehardwarehistories/"+args[0], nil, &past); err == nil {
+					fmt.Fprint(streams.Out, spark(past.Samples))
+				}
 				return
 			}
 			var all api.NodeHardwareList
@@ -48,6 +53,37 @@ func newHw(flags *genericclioptions.ConfigFlags, streams genericiooptions.IOStre
 			_ = printFleet(streams.Out, all.Items)
 		},
 	}
+}
+
+// bars are the heights of a sparkline.
+var bars = []rune("▁▂▃▄▅▆▇█")
+
+// spark draws the temperature of the last hour, a sign a minute; "" if none is known.
+// What was not known has a space.
+func spark(samples []api.HardwareSample) string {
+	const minutes = 60
+	low, high := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, s := range samples {
+		if s.SoCTemperatureMilliC != nil {
+			low, high = min(low, *s.SoCTemperatureMilliC), max(high, *s.SoCTemperatureMilliC)
+		}
+	}
+	if high < low {
+		return ""
+	}
+	line := make([]rune, minutes)
+	for i := range line {
+		line[i] = ' '
+		age := int64(minutes-1-i) * 60
+		for _, s := range samples { // the oldest first: the last one before then holds
+			if s.AgeSeconds >= age && s.SoCTemperatureMilliC != nil {
+				line[i] = bars[(*s.SoCTemperatureMilliC-low)*int64(len(bars)-1)/max(high-low, 1)]
+			} else if s.AgeSeconds >= age {
+				line[i] = ' '
+			}
+		}
+	}
+	return fmt.Sprintf("\nSoC in the last hour, %s to %s:\n%s\n", degrees(&low), degrees(&high), string(line))
 }
 
 // printFleet writes a line for each board.

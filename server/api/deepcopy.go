@@ -56,6 +56,33 @@ func (in *NodeHardwareStatus) DeepCopyInto(out *NodeHardwareStatus) {
 }
 
 // DeepCopyObject returns a copy that shares nothing with in.
+func (in *NodeHardwareHistory) DeepCopyObject() runtime.Object {
+	if in == nil {
+		return (*NodeHardwareHistory)(nil)
+	}
+	out := &NodeHardwareHistory{TypeMeta: in.TypeMeta, Samples: slices.Clone(in.Samples)}
+	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	for i := range out.Samples {
+		s := &out.Samples[i]
+		s.SoCTemperatureMilliC, s.Conditions = copyOf(s.SoCTemperatureMilliC), slices.Clone(s.Conditions)
+	}
+	return out
+}
+
+// DeepCopyObject returns a copy that shares nothing with in.
+func (in *NodeHardwareHistoryList) DeepCopyObject() runtime.Object {
+	if in == nil {
+		return (*NodeHardwareHistoryList)(nil)
+	}
+	out := &NodeHardwareHistoryList{TypeMeta: in.TypeMeta}
+	in.ListMeta.DeepCopyInto(&out.ListMeta)
+	for i := range in.Items {
+		out.Items = append(out.Items, *in.Items[i].DeepCopyObject().(*NodeHardwareHistory))
+	}
+	return out
+}
+
+// DeepCopyObject returns a copy that shares nothing with in.
 func (in *NodeHardwareList) DeepCopyObject() runtime.Object {
 	if in == nil {
 		return (*NodeHardwareList)(nil)

@@ -19,6 +19,7 @@ func GroupVersion() schema.GroupVersion {
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion(),
 		&NodeHardware{}, &NodeHardwareList{},
+		&NodeHardwareHistory{}, &NodeHardwareHistoryList{},
 		&Placement{}, &PlacementList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion())

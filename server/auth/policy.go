@@ -119,7 +119,7 @@ func viewRules() []rbacv1.PolicyRule {
 		rule(reads(), "networking.k8s.io", "ingresses", "ingresses/status", "networkpolicies"),
 		rule(reads(), "policy", "poddisruptionbudgets", "poddisruptionbudgets/status"),
 		rule(reads(), "metrics.k8s.io", "pods", "nodes"),
-		rule(reads(), api.Group, "nodehardwares", "placements"),
+		rule(reads(), api.Group, "nodehardwares", "nodehardwarehistories", "placements"),
 	}
 }
 

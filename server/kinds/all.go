@@ -16,6 +16,9 @@ import (
 type Deps struct {
 	// Placement says why a pod is where it is. Its errors are StatusErrors.
 	Placement func(ctx context.Context, namespace, name string) (*api.Placement, error)
+	// BoardHistory is what a node's board said in the last hour. Its errors are
+	// StatusErrors.
+	BoardHistory func(ctx context.Context, node string) (*api.NodeHardwareHistory, error)
 	// Reviews answers the kinds of authorization.k8s.io and authentication.k8s.io.
 	Reviews Reviews
 }
@@ -26,7 +29,7 @@ func All(d Deps) []*objects.Kind {
 		namespace(), node(), pod(), configMap(), secret(), event(), serviceAccount(d),
 		lease(), priorityClass(),
 		role(), clusterRole(), roleBinding(), clusterRoleBinding(),
-		nodeHardware(), placement(d),
+		nodeHardware(), nodeHardwareHistory(d), placement(d),
 	}, reviews(d)...)
 }
 

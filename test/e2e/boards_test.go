@@ -96,7 +96,7 @@ func TestTheCoolBoard(t *testing.T) {
 	attic.heat("50000", "throttled=0x0")
 	s.WaitFor("condition=Hot", "node/cellar")
 	s.WaitFor("condition=Throttled", "nodehardware/cellar")
-	if one := s.Must("hw", "cellar"); !strings.Contains(one, "slows down at 80.0 °C") || !strings.Contains(one, "Throttled") {
+	if one := s.Must("hw", "cellar"); !strings.Contains(one, "slows down at 80.0 °C") || !strings.Contains(one, "Throttled") || !strings.Contains(one, "in the last hour") {
 		t.Errorf("hw cellar: %s", one)
 	}
 	pod("second", "attic")

@@ -61,6 +61,7 @@ var resources = []resource{
 	{rbacV1.WithKind("RoleBinding"), rbac + "RoleBinding", "rolebindings", true, "lcrupd", false},
 	{schedulingV1.WithKind("PriorityClass"), scheduling + "PriorityClass", "priorityclasses", false, "lcrupd", false},
 	{edgeV1alpha1.WithKind("NodeHardware"), ours + "NodeHardware", "nodehardwares", false, "lcrupd", true},
+	{edgeV1alpha1.WithKind("NodeHardwareHistory"), ours + "NodeHardwareHistory", "nodehardwarehistories", false, "r", false},
 	{edgeV1alpha1.WithKind("Placement"), ours + "Placement", "placements", true, "r", false},
 }
 
