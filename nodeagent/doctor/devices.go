@@ -81,6 +81,8 @@ func checkFirmware(f Facts) []Finding {
 	_, err := f.Board.Throttle.Bits.Get()
 	const lost = "under-voltage and throttling since the boot are not known"
 	switch {
+	case err == nil && !f.Self && !f.Recorded:
+		return []Finding{unknown(check, "whether the node's user may ask the board's firmware: only a process of that user can tell")}
 	case err == nil:
 		return []Finding{fine(check, "the board's firmware can be asked")}
 	case errors.Is(err, hw.ErrAbsent):

@@ -158,6 +158,7 @@ func TestEachFinding(t *testing.T) {
 			f.Board.Throttle.Bits = reading(hw.ThrottleBits(0), fmt.Errorf("cannot open: %w", syscall.EACCES))
 			f.Mailbox = doctor.Node{Path: "/dev/vcio_gencmd", Group: "root"}
 		}, check: "FirmwareForbidden", level: doctor.Warning, fix: `KERNEL=="vcio_gencmd", GROUP="video"`},
+		{name: "firmware for another", place: func(p *doctor.Place) { p.Self = false }, check: "FirmwareForbidden", level: doctor.Unknown},
 		{name: "devices of groups", facts: func(f *doctor.Facts) {
 			f.Nodes = []doctor.Node{{Path: "/dev/gpiochip0", Group: "gpio", ByIt: true}, {Path: "/dev/i2c-1", Group: "i2c", ByIt: true}, {Path: "/dev/i2c-2", Group: "i2c", ByIt: true}}
 		}, check: "DevicesForbidden", level: doctor.Note, message: "/dev/gpiochip0, /dev/i2c-1, /dev/i2c-2", fix: "sudo usermod -aG gpio,i2c bramble"},
