@@ -234,7 +234,7 @@ func TestFindingsAreTheNodesConditions(t *testing.T) {
 		}
 	}
 	s := cluster.StartServer(t)
-	s.StartNodeAs(t, "shelf", u, "--hw-root="+board)
+	n := s.StartNodeAs(t, "shelf", u, "--hw-root="+board)
 	s.WaitFor("condition=FilesystemErrors", "node/shelf")
 	s.WaitFor("condition=StorageWorn", "node/shelf")
 	conditions := s.Must("get", "node", "shelf", "-o", `jsonpath={range .status.conditions[*]}{.type} {.reason} {.message}{"\n"}{end}`)
@@ -251,5 +251,10 @@ func TestFindingsAreTheNodesConditions(t *testing.T) {
 		}
 		seen[name] = true
 	}
-	t.Log(conditions)
+	out, err := n.Command(t.Context(), filepath.Join(cluster.Programs(t), "bramble-agent"), "doctor", "--state-dir", n.StateDir()).Output()
+	for _, want := range []string{"  the server is reached: " + s.NodeAddress, "  Podman's API is served on " + n.PodmanSocket()} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("no %q, %v:\n%s", want, err, out)
+		}
+	}
 }
