@@ -164,7 +164,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.desires.leased = a.leasedSinceBoot()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
-		a.dialer.Run, a.watchPods, a.lease.Run, a.node.Run, a.board.Run, a.hardware.Run, a.pods.Run, a.events.Run,
+		a.dialer.Run, a.watchPods, a.lease.Run, a.node.Run, a.board.Run, a.hardware.Run, a.examine, a.pods.Run, a.events.Run,
 		a.identity.run, a.runEngine, a.watchEngine, a.engine.RotateLogs, a.watchImages, a.followVolumes, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.mendRecord,
 		a.probes.Run, a.runPods,
 	} {

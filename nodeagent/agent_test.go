@@ -207,3 +207,54 @@ func TestColdStart(t *testing.T) {
 		t.Errorf("addresses (-before +after):\n%s", diff)
 	}
 }
+
+// TestFindingsAreTheNodesConditions: the agent tells of what is wrong with its board, and
+// of nothing by two names.
+func TestFindingsAreTheNodesConditions(t *testing.T) {
+	u := cluster.ForTest(t)
+	board := filepath.Join(u.Home, "board")
+	for path, text := range map[string]string{
+		"proc/self/mountinfo":                   "1 0 179:2 / / rw shared:1 - ext4 /dev/mmcblk0p2 rw\n",
+		"sys/fs/ext4/mmcblk0p2/errors_count":    "3\n",
+		"proc/sys/kernel/random/boot_id":        "board\n",
+		"proc/cgroups":                          "memory\t0\t1\t0\n",
+		"sys/fs/cgroup/cgroup.controllers":      "cpu pids\n",
+		"sys/class/thermal/thermal_zone0/type":  "cpu-thermal\n",
+		"sys/class/thermal/thermal_zone0/temp":  "40000\n",
+		"sys/block/mmcblk0/device/life_time":    "0x0b 0x01\n",
+		"sys/block/mmcblk0/device/pre_eol_info": "0x01\n",
+		"sys/block/mmcblk0/device/type":         "MMC\n",
+	} {
+		path = filepath.Join(board, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := cluster.StartServer(t)
+	n := s.StartNodeAs(t, "shelf", u, "--hw-root="+board)
+	s.WaitFor("condition=FilesystemErrors", "node/shelf")
+	s.WaitFor("condition=StorageWorn", "node/shelf")
+	conditions := s.Must("get", "node", "shelf", "-o", `jsonpath={range .status.conditions[*]}{.type} {.reason} {.message}{"\n"}{end}`)
+	for _, want := range []string{"FilesystemErrors DoctorFinds ext4 counted errors", "/ (/dev/mmcblk0p2) 3", "StorageWorn LifeUsed", "ResourceLimitsUnenforced NoCgroupDelegation"} {
+		if !strings.Contains(conditions, want) {
+			t.Errorf("no %q:\n%s", want, conditions)
+		}
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(conditions) {
+		name, _, _ := strings.Cut(line, " ")
+		if seen[name] || name == "MemoryCgroupOff" || name == "CgroupsNotUnified" {
+			t.Errorf("%s says again what is said:\n%s", name, conditions)
+		}
+		seen[name] = true
+	}
+	out, err := n.Command(t.Context(), filepath.Join(cluster.Programs(t), "bramble-agent"), "doctor", "--state-dir", n.StateDir()).Output()
+	for _, want := range []string{"  the server is reached: " + s.NodeAddress, "  Podman's API is served on " + n.PodmanSocket()} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("no %q, %v:\n%s", want, err, out)
+		}
+	}
+}

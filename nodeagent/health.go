@@ -2,6 +2,7 @@ package nodeagent
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ type health struct {
 	podman   string // its version
 	dns      []string
 	images   []corev1.ContainerImage
+	findings []report.Finding // nil: not looked yet
 }
 
 func (h *health) set(field *string, value string) (changed bool) {
@@ -68,6 +70,15 @@ func (h *health) setImages(images []corev1.ContainerImage) {
 	h.images = images
 }
 
+// setFindings says whether they are others than before.
+func (h *health) setFindings(findings []report.Finding) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	changed := h.findings == nil || !slices.Equal(h.findings, findings)
+	h.findings = findings
+	return changed
+}
+
 // healthNow is what the node's status is composed of.
 func (a *Agent) healthNow() report.Health {
 	a.health.mu.Lock()
@@ -75,6 +86,6 @@ func (a *Agent) healthNow() report.Health {
 	return report.Health{
 		EngineError: a.health.engine, NetworkError: a.health.net, UnknownDatabase: a.health.database, Address: a.health.host,
 		Runtime: "podman://" + a.health.podman, Version: a.cfg.Version, KubeVersion: kubeVersion + a.cfg.Version,
-		Images: a.health.images, Board: a.hardware.Conditions(),
+		Images: a.health.images, Board: a.hardware.Conditions(), Findings: a.health.findings,
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"bramble.dev/bramble/cmd/settings"
 	"bramble.dev/bramble/nodeagent"
+	"bramble.dev/bramble/nodeagent/doctor"
 	"bramble.dev/bramble/nodeagent/state"
 	"bramble.dev/bramble/nodeagent/volume"
 	"bramble.dev/bramble/server/api"
@@ -33,7 +34,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newJoin(), newHw(), newMountVolumes(), &cobra.Command{
+	root.AddCommand(newRun(), newJoin(), newHw(), newDoctor(), newMountVolumes(), &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
@@ -140,7 +141,15 @@ func checkSelf() error {
 	if err != nil {
 		return fmt.Errorf("cannot tell which user this is: %w", err)
 	}
-	return checkSubordinate(self, "/etc")
+	return checkSubordinate("/", self)
+}
+
+// checkSubordinate refuses a user without subordinate ids.
+func checkSubordinate(root string, u *user.User) error {
+	if f := doctor.Subordinate(root, u); f.Level == doctor.Fatal {
+		return settings.Hint(errors.New(f.Message), f.Fix)
+	}
+	return nil
 }
 
 // checkUser refuses root and user namespaces: rootless Podman is a user's own,

@@ -52,6 +52,13 @@ type Health struct {
 	KubeVersion    string // "v1.37.2-bramble.0.1.0"
 	Images         []corev1.ContainerImage
 	Board          []hw.Condition // what is wrong with it, as far as is known
+	Findings       []Finding      // what else keeps it from being a good node; nil: not looked yet
+}
+
+// Finding is something that keeps the board from being a good node, and what to change.
+type Finding struct {
+	Type    corev1.NodeConditionType
+	Message string
 }
 
 // NodeStatus composes the node's status. Transition times are kept from before
@@ -149,6 +156,7 @@ func nodeConditions(f Facts, h Health, before []corev1.NodeCondition) []corev1.N
 			all = append(all, pressure(corev1.NodeConditionType(c.Type), c.On, words[0], words[1], "Fine", words[2]))
 		}
 	}
+	all = append(all, found(h.Findings, all, before)...)
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "the agent is ready to run pods"}
 	switch {
 	case h.EngineError != "":
@@ -157,4 +165,35 @@ func nodeConditions(f Facts, h Health, before []corev1.NodeCondition) []corev1.N
 		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, "NetworkNotReady", h.NetworkError
 	}
 	return append(all, ready)
+}
+
+// Reasons of conditions that are findings: of one that stands, and of one that is over.
+const (
+	findingStands = "DoctorFinds"
+	findingOver   = "DoctorFindsNothing"
+)
+
+// found are findings as conditions. One whose matter has a condition among all, or is
+// what keeps the node from being Ready, does not come twice. A condition stays when its
+// finding is over, and is False: the server would keep it as it was.
+func found(findings []Finding, all, before []corev1.NodeCondition) (conditions []corev1.NodeCondition) {
+	known := func(t corev1.NodeConditionType) bool {
+		has := func(c corev1.NodeCondition) bool { return c.Type == t }
+		return t == corev1.NodeReady || slices.ContainsFunc(all, has) || slices.ContainsFunc(conditions, has)
+	}
+	for _, f := range findings {
+		if !known(f.Type) {
+			conditions = append(conditions, corev1.NodeCondition{Type: f.Type, Status: corev1.ConditionTrue, Reason: findingStands, Message: f.Message})
+		}
+	}
+	for _, c := range before {
+		if c.Reason != findingStands && c.Reason != findingOver || known(c.Type) {
+			continue
+		}
+		if findings != nil {
+			c.Status, c.Reason, c.Message = corev1.ConditionFalse, findingOver, "bramble-agent doctor finds this no more"
+		}
+		conditions = append(conditions, c)
+	}
+	return conditions
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"bramble.dev/bramble/hw"
 	"bramble.dev/bramble/nodeagent/report"
 )
 
@@ -68,5 +69,48 @@ func TestDiskPressureByInodes(t *testing.T) {
 	}
 	if facts := (report.System{Root: "/", Data: "/dev/shm"}).Read(); facts.Inodes == 0 || facts.InodesFree == 0 {
 		t.Errorf("a tmpfs has inodes: %+v", facts)
+	}
+}
+
+// TestFindingsAreConditions: what the doctor finds is told once, and is False when it is
+// over, for the server keeps what is left out. Before a look all stays as it was.
+func TestFindingsAreConditions(t *testing.T) {
+	slow := report.Finding{Type: "StorageSlow", Message: "slow: replace it"}
+	var before []corev1.NodeCondition
+	for i, look := range []struct {
+		findings []report.Finding
+		want     string // of StorageSlow: its status
+	}{
+		{nil, ""},
+		{[]report.Finding{}, ""},
+		{[]report.Finding{slow}, "True"},
+		{nil, "True"}, // a start of the agent
+		{[]report.Finding{slow, {Type: "DiskPressure"}, {Type: "Hot"}, {Type: report.ResourceLimitsUnenforced}, {Type: corev1.NodeReady}, slow}, "True"},
+		{[]report.Finding{}, "False"},
+		{[]report.Finding{}, "False"},
+		{nil, "False"},
+		{[]report.Finding{slow}, "True"},
+	} {
+		health := report.Health{Findings: look.findings, Board: []hw.Condition{{Type: hw.Hot, Known: true}}}
+		st := report.NodeStatus("pi", report.Facts{}, health, before, time.Unix(int64(i), 0))
+		before = st.Conditions
+		got, seen := "", map[corev1.NodeConditionType]bool{}
+		for _, c := range st.Conditions {
+			if seen[c.Type] {
+				t.Errorf("look %d: %s comes twice", i, c.Type)
+			}
+			seen[c.Type] = true
+			if c.Type == "StorageSlow" {
+				if got = string(c.Status); got == "True" && c.Message != slow.Message {
+					t.Errorf("look %d: %+v", i, c)
+				}
+			}
+			if c.Type == "Hot" && c.Status != corev1.ConditionFalse {
+				t.Errorf("look %d: the board's own condition is replaced: %+v", i, c)
+			}
+		}
+		if got != look.want {
+			t.Errorf("look %d: StorageSlow is %q, want %q", i, got, look.want)
+		}
 	}
 }

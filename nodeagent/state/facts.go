@@ -80,6 +80,20 @@ func ReadIdentity(dir string) (Identity, error) {
 	return identity, nil
 }
 
+// ReadFacts returns the node's facts and changes nothing; ErrNotJoined when there are
+// none.
+func ReadFacts(dir string) (Facts, error) {
+	var facts Facts
+	err := readJSON(filepath.Join(dir, factsFile), &facts)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Facts{}, ErrNotJoined
+	}
+	if err != nil && readJSON(filepath.Join(dir, factsCopy), &facts) == nil {
+		err = nil
+	}
+	return facts, err
+}
+
 // WriteCertificate replaces the node's certificate by a renewed one, which is
 // of the same key: a power cut between two files cannot part them.
 func WriteCertificate(dir string, certificate []byte) error {
