@@ -82,7 +82,6 @@ var homes = map[string][]string{
 	"github.com/mattn/go-sqlite3":          {"server/store"},
 	"github.com/klauspost/compress":        {"server/store"},
 	"github.com/coreos/go-systemd":         {"systemd"},
-	"github.com/spf13/viper":               {"cmd"},
 	"github.com/spf13/cobra":               {"cmd"},
 	"github.com/hashicorp/yamux":           {"server/tunnel"},
 	"github.com/mdlayher/wifi":             {"hw"},
