@@ -47,6 +47,24 @@ type Device struct {
 	Access  Reading[bool] `json:"access"`            // whether a container of this user may open its node to read and write
 }
 
+// Kinds are what people call a device: its class, and of what computes neural networks
+// who made it.
+func (d Device) Kinds() []string {
+	kinds := []string{string(d.Class)}
+	if d.Class != NPU {
+		return kinds
+	}
+	switch prefix, _ := splitNumber(d.Name); {
+	case prefix == "hailo":
+		return append(kinds, "hailo")
+	case prefix == "apex_", d.Label == coralLabel:
+		return append(kinds, "coral")
+	case slices.Contains(npuDrivers, d.Label):
+		return append(kinds, "rknpu")
+	}
+	return kinds
+}
+
 // devices lists the devices of a class when the board is scanned.
 type devices struct {
 	*reader

@@ -300,14 +300,3 @@ func TestAllocateWaits(t *testing.T) {
 		}
 	})
 }
-
-func FuzzFit(f *testing.F) {
-	for _, s := range []string{"", "-", "serial.usb-Silicon_Labs_CP2102_USB_to_UART_Bridge_Controller_0001-if00-port0", "Raspberry Pi 4 Model B Rev 1.4", "ä:ö"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if got := device.Fit(s, 63); got != "" && len(validation.IsQualifiedName(got)) > 0 {
-			t.Errorf("%q becomes %q", s, got)
-		}
-	})
-}
