@@ -75,6 +75,6 @@ func (a *Agent) healthNow() report.Health {
 	return report.Health{
 		EngineError: a.health.engine, NetworkError: a.health.net, UnknownDatabase: a.health.database, Address: a.health.host,
 		Runtime: "podman://" + a.health.podman, Version: a.cfg.Version, KubeVersion: kubeVersion + a.cfg.Version,
-		Images: a.health.images, Board: a.hardware.Conditions(),
+		Images: a.health.images, Board: a.hardware.Conditions(), Devices: a.devices.amounts(),
 	}
 }
