@@ -225,7 +225,7 @@ func TestDevicesMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodesOf := devices[0].Nodes
-	want := []container.Node{{"/dev/ttyUSB0", "/dev/ttyUSB0"}, {"/dev/ttyUSB0", "/dev/serial/by-id/usb-FTDI_A5-if00-port0"}}
+	want := []container.Node{{Source: "/dev/ttyUSB0", Target: "/dev/ttyUSB0"}, {Source: "/dev/ttyUSB0", Target: "/dev/serial/by-id/usb-FTDI_A5-if00-port0"}}
 	if diff := cmp.Diff(want, nodesOf); diff != "" {
 		t.Error(diff)
 	}
