@@ -150,7 +150,7 @@ func TestAPodWaitsForABoard(t *testing.T) {
 		c.put(node("a", big), board("a", with("OnBattery", "Hot")), pod("p", "", annotated(api.AnnotationAvoidConditions, "OnBattery")), pod("q", ""))
 		c.synced()
 		expect(t, c, "q a")
-		time.Sleep(time.Minute) // of the bubble: it waits
+		<-time.After(time.Minute) // of the bubble: it waits
 		c.put(board("a", with("Hot")))
 		expect(t, c, "p a")
 		if !slices.Contains(c.events, "q BoardConditionsWaived") {
