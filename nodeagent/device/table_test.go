@@ -274,9 +274,13 @@ func TestTwinsAreTwo(t *testing.T) {
 		t.Errorf("they get %s", got)
 	}
 	given, _ := table.Allocate(t.Context(), q, d)
+	unplugged, _ := table.Allocate(t.Context(), p, c)
 	table.Set([]hw.Device{twin("1-2", "189:2")}) // it is the only one now, and could be called by its number
 	if gone, moved := table.Look(given); len(gone)+len(moved) > 0 {
 		t.Errorf("the other twin went: %v, %v", gone, moved)
+	}
+	if gone, moved := table.Look(unplugged); len(gone) != 1 || len(moved) > 0 {
+		t.Errorf("the other twin passes for the one that is unplugged: %v, %v", gone, moved)
 	}
 	if given[0].Nodes[0].Source != "/root/dev/bus/usb/1-2" {
 		t.Errorf("it is at %+v", given[0].Nodes)
