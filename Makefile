@@ -25,7 +25,7 @@ COMMANDS   := ./cmd/bramble-agent ./cmd/bramble-network ./cmd/edgectl
 AGENT_PKGS := ./hw ./nodeagent/... $(COMMANDS) ./test/...
 RACE_PKGS  := ./server/... ./systemd/... ./cmd/bramble-server ./cmd/settings
 # Of the agent, what does not link Podman: the race detector needs cgo.
-PURE_PKGS  := ./hw ./nodeagent/container ./nodeagent/doctor ./nodeagent/pod ./nodeagent/probe ./nodeagent/report ./nodeagent/state ./nodeagent/stream ./nodeagent/volume ./nodeagent/network/netapi
+PURE_PKGS  := ./hw ./nodeagent/container ./nodeagent/device ./nodeagent/doctor ./nodeagent/pod ./nodeagent/probe ./nodeagent/report ./nodeagent/state ./nodeagent/stream ./nodeagent/volume ./nodeagent/network/netapi
 
 .PHONY: help build deps demo demo-stop check test test-unit test-race test-real test-e2e test-long bench bench-scheduler generate clean
 

@@ -2,6 +2,7 @@ package hw
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,10 +17,23 @@ func listAudio(r *reader) []Device {
 	for _, c := range parseCards(data) {
 		d := r.device(Audio, fmt.Sprintf("card%d", c.number), fmt.Sprintf("snd/controlC%d", c.number))
 		d.Stable, d.Label = clean(c.id), clean(c.name)
+		d.More = r.cardNodes(c.number)
 		r.describe(&d, "sys/class/sound", fmt.Sprintf("card%d", c.number), "device")
 		found = append(found, d)
 	}
 	return found
+}
+
+// cardNodes are the nodes of a card beside its control: "pcmC0D0p", "midiC0D0".
+func (r *reader) cardNodes(number int64) []string {
+	var nodes []string
+	for _, name := range r.names("dev/snd") {
+		kind, device, ok := strings.Cut(name, fmt.Sprintf("C%dD", number))
+		if ok && device != "" && slices.Contains([]string{"pcm", "midi", "hw", "compr"}, kind) {
+			nodes = append(nodes, clean("/dev/snd/"+name))
+		}
+	}
+	return nodes
 }
 
 type card struct {

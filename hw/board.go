@@ -18,6 +18,9 @@ type Config struct {
 	// Command asks the firmware of a Raspberry Pi, as vcgencmd does. nil: its mailbox.
 	// It returns ErrAbsent where there is none.
 	Command func(command string) (string, error)
+	// Rescan is how often devices are looked for below another root, of which no kernel
+	// tells; 0: never.
+	Rescan time.Duration
 	// Now is a monotonic clock; nil: the time since Open.
 	Now func() time.Duration
 }
@@ -41,6 +44,7 @@ const (
 type Board struct {
 	tree    *tree
 	command func(string) (string, error)
+	rescan  time.Duration
 	turn    sync.Mutex // held while sensors are read
 	work    *worker    // protected by turn
 
@@ -89,7 +93,7 @@ func Open(c Config) *Board {
 	if t.pread == nil {
 		t.pread = pread
 	}
-	b := &Board{tree: t, command: c.Command, changed: make(chan struct{})}
+	b := &Board{tree: t, command: c.Command, rescan: c.Rescan, changed: make(chan struct{})}
 	if b.command == nil {
 		b.command = mailbox(t)
 	}
@@ -193,6 +197,7 @@ func (b *Board) readDue(ctx context.Context, now time.Duration) (next time.Durat
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.latest.Complete = b.latest.Complete || ctx.Err() == nil
 	close(b.changed)
 	b.changed = make(chan struct{})
 	next = now + Slow

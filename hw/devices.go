@@ -2,13 +2,10 @@ package hw
 
 import (
 	"cmp"
-	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Class is what a Device is for.
@@ -27,6 +24,8 @@ const (
 	OneWire   Class = "onewire"
 	NPU       Class = "npu" // what computes neural networks
 	Bluetooth Class = "bluetooth"
+	Video     Class = "video" // what codes and decodes pictures
+	DRI       Class = "dri"   // graphics
 )
 
 // Device is something that a pod could be given. Its texts are valid UTF-8 without
@@ -35,6 +34,8 @@ type Device struct {
 	Class   Class         `json:"class"`
 	Name    string        `json:"name"`              // the kernel's, which may be another after a boot: "gpiochip0", "1-1.2"
 	Path    string        `json:"path,omitempty"`    // of its node: "/dev/gpiochip0"
+	More    []string      `json:"more,omitempty"`    // other nodes that belong to it: "/dev/snd/pcmC0D0p"
+	Number  string        `json:"number,omitempty"`  // of its node, major and minor: "254:0"; "" of what is no node
 	Label   string        `json:"label,omitempty"`   // what it says that it is: "pinctrl-rp1"
 	Stable  string        `json:"stable,omitempty"`  // what names it after a boot or at another port too
 	Bus     string        `json:"bus,omitempty"`     // what it hangs at: "3f804000.i2c", "1-1.2:1.0"
@@ -43,7 +44,25 @@ type Device struct {
 	Type    string        `json:"type,omitempty"`    // of USB: bDeviceClass, "09" for a hub, "00" if its interfaces tell
 	Speed   string        `json:"speed,omitempty"`   // of USB, in Mbit/s: "1.5", "480"
 	Parts   []string      `json:"parts,omitempty"`   // of a bus of I2C, "0068 ds1307"; of a camera, "imx519 10-001a"
-	Access  Reading[bool] `json:"access"`            // whether this process may open its node to read and write
+	Access  Reading[bool] `json:"access"`            // whether a container of this user may open its node to read and write
+}
+
+// Kinds are what people call a device: its class, and of what computes neural networks
+// who made it.
+func (d Device) Kinds() []string {
+	kinds := []string{string(d.Class)}
+	if d.Class != NPU {
+		return kinds
+	}
+	switch prefix, _ := splitNumber(d.Name); {
+	case prefix == "hailo":
+		return append(kinds, "hailo")
+	case prefix == "apex_", d.Label == coralLabel:
+		return append(kinds, "coral")
+	case slices.Contains(npuDrivers, d.Label):
+		return append(kinds, "rknpu")
+	}
+	return kinds
 }
 
 // devices lists the devices of a class when the board is scanned.
@@ -74,6 +93,8 @@ func (b *Board) deviceSources() []*source {
 		{class: IIO, list: listIIO},
 		{class: NPU, list: listNPUs},
 		{class: Bluetooth, list: listBluetooth},
+		{class: Video, list: listVideo},
+		{class: DRI, list: listDRI},
 	} {
 		s := b.newSource(string(l.class), Once, func(r *reader) sensor {
 			l.reader = r
@@ -98,26 +119,10 @@ func (r *reader) device(class Class, name, node string) Device {
 	d := Device{Class: class, Name: clean(name), Access: Reading[bool]{Err: ErrAbsent}}
 	if node != "" && r.exists("dev", node) {
 		d.Path = "/dev/" + node
+		d.Number = r.nodeNumber("dev/" + node)
 		d.Access = r.access("dev/" + node)
 	}
 	return d
-}
-
-// access says whether this process may open a node; ErrAbsent in another root, whose
-// nodes are not devices. It opens nothing (access(2)).
-func (r *reader) access(node string) Reading[bool] {
-	if filepath.Clean(r.root) != "/" {
-		return Reading[bool]{Err: ErrAbsent}
-	}
-	err := unix.Faccessat(unix.AT_FDCWD, "/"+node, unix.R_OK|unix.W_OK, unix.AT_EACCESS)
-	may := err == nil
-	switch {
-	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		err = nil
-	case absent(err):
-		err = ErrAbsent
-	}
-	return read(r, node, may, err)
 }
 
 // resolve returns where a path is at the end of its symbolic links, below the root;

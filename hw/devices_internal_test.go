@@ -1,47 +1,13 @@
 package hw
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/sys/unix"
 )
-
-func TestAccess(t *testing.T) {
-	b := Open(Config{})
-	defer b.Close()
-	r := &reader{tree: b.tree}
-	if may, err := r.access("dev/null").Get(); err != nil || !may {
-		t.Errorf("/dev/null: %v, %v", may, err)
-	}
-	if _, err := r.access("dev/no-such-device").Get(); !errors.Is(err, ErrAbsent) {
-		t.Errorf("no such device: %v", err)
-	}
-	node := filepath.Join(t.TempDir(), "node")
-	if err := os.WriteFile(node, nil, 0); err != nil {
-		t.Fatal(err)
-	}
-	got := make(chan Reading[bool])
-	go func() {
-		runtime.LockOSThread() // and never unlocked: of root, the thread ends as another user
-		if os.Geteuid() == 0 {
-			if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), 65534, ^uintptr(0)); errno != 0 {
-				got <- Reading[bool]{Err: errno}
-				return
-			}
-		}
-		got <- r.access(strings.TrimPrefix(node, "/"))
-	}()
-	if may, err := (<-got).Get(); err != nil || may {
-		t.Errorf("a file for nobody: %v, %v", may, err)
-	}
-}
 
 // TestSamplingAllocatesNothing is of the sensors that read kept files.
 func TestSamplingAllocatesNothing(t *testing.T) {

@@ -175,6 +175,8 @@ func TestDevices(t *testing.T) {
 				{Class: hw.Camera, Name: "video2", Label: "rp1-cfe-csi2_ch0"},
 				{Class: hw.Camera, Name: "video4", Label: "HD Pro Webcam C920"},
 				{Class: hw.Camera, Name: "video6", Path: "/dev/video6", Label: "Cam", Stable: "/dev/v4l/by-id/usb-Cam-video-index0"},
+				{Class: hw.Video, Name: "video10", Label: "bcm2835-codec-decode"},
+				{Class: hw.Video, Name: "video19", Label: "rpivid"},
 			},
 		},
 		{
@@ -199,10 +201,10 @@ func TestDevices(t *testing.T) {
 			files: map[string]string{
 				"proc/asound/cards": " 0 [Headphones     ]: bcm2835_headpho - bcm2835 Headphones\n                      bcm2835 Headphones\n" +
 					" 1 [vc4hdmi0       ]: vc4-hdmi - vc4-hdmi-0\n                      vc4-hdmi-0\n",
-				"dev/snd/controlC0": "",
+				"dev/snd/controlC0": "", "dev/snd/pcmC0D0p": "", "dev/snd/pcmC10D0p": "", "dev/snd/midiC0D1": "", "dev/snd/timer": "",
 			},
 			want: []hw.Device{
-				{Class: hw.Audio, Name: "card0", Path: "/dev/snd/controlC0", Label: "bcm2835 Headphones", Stable: "Headphones"},
+				{Class: hw.Audio, Name: "card0", Path: "/dev/snd/controlC0", More: []string{"/dev/snd/midiC0D1", "/dev/snd/pcmC0D0p"}, Label: "bcm2835 Headphones", Stable: "Headphones"},
 				{Class: hw.Audio, Name: "card1", Label: "vc4-hdmi-0", Stable: "vc4hdmi0"},
 			},
 		},
@@ -235,6 +237,7 @@ func TestDevices(t *testing.T) {
 				"dev/nvhost-gpu": "", "dev/nvmap": "",
 			},
 			want: []hw.Device{
+				{Class: hw.DRI, Name: "renderD128", Path: "/dev/dri/renderD128", Label: "panfrost", Bus: "device"},
 				{Class: hw.NPU, Name: "hailo0", Path: "/dev/hailo0", Label: "hailo", Bus: "0000:01:00.0", Vendor: "1e60", Product: "2864"},
 				{Class: hw.NPU, Name: "apex_0", Path: "/dev/apex_0"},
 				{Class: hw.NPU, Name: "accel0", Path: "/dev/accel/accel0", Label: "rocket", Bus: "device"},

@@ -31,16 +31,19 @@ var hotplugged = []string{
 }
 
 // hotplug returns a channel that says when to look for devices again, and what waits
-// for its goroutines, which end with ctx. Of another root than "/" there is none.
+// for its goroutines, which end with ctx. Of another root than "/" no kernel tells.
 func (b *Board) hotplug(ctx context.Context) (rescan <-chan struct{}, ended func()) {
 	if filepath.Clean(b.tree.root) != "/" {
-		return nil, func() {}
+		if b.rescan == 0 {
+			return nil, func() {}
+		}
+		return watch(ctx, nil, b.rescan)
 	}
 	conn, err := listenUevents()
 	if err != nil {
-		return watch(ctx, nil) // refused, as a filter of system calls may
+		return watch(ctx, nil, rescanEvery) // refused, as a filter of system calls may
 	}
-	return watch(ctx, conn)
+	return watch(ctx, conn, rescanEvery)
 }
 
 // listenUevents opens the socket on which the kernel tells of devices. Any user may.
@@ -62,10 +65,11 @@ func listenUevents() (io.ReadCloser, error) {
 }
 
 // watch is hotplug with conn, of which each read is one message; nil: there is none.
-func watch(ctx context.Context, conn io.ReadCloser) (<-chan struct{}, func()) {
+// In silence there is a rescan every so often.
+func watch(ctx context.Context, conn io.ReadCloser, every time.Duration) (<-chan struct{}, func()) {
 	events, rescan := make(chan struct{}, 1), make(chan struct{}, 1)
 	var all sync.WaitGroup
-	all.Go(func() { settle(ctx, events, rescan) })
+	all.Go(func() { settle(ctx, events, rescan, every) })
 	if conn != nil {
 		all.Go(func() { receive(conn, events) })
 		all.Go(func() {
@@ -99,9 +103,9 @@ func receive(conn io.Reader, events chan<- struct{}) {
 }
 
 // settle turns many events into one rescan a little later.
-func settle(ctx context.Context, events <-chan struct{}, rescan chan<- struct{}) {
+func settle(ctx context.Context, events <-chan struct{}, rescan chan<- struct{}, every time.Duration) {
 	var last time.Time // of the rescan before
-	timer := time.NewTimer(rescanEvery)
+	timer := time.NewTimer(every)
 	defer timer.Stop()
 	waiting := false
 	for {
@@ -115,7 +119,7 @@ func settle(ctx context.Context, events <-chan struct{}, rescan chan<- struct{})
 			}
 		case <-timer.C:
 			waiting, last = false, time.Now()
-			timer.Reset(rescanEvery)
+			timer.Reset(every)
 			signal(rescan)
 		}
 	}

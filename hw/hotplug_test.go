@@ -108,7 +108,7 @@ func (f *feed) Close() error {
 func rescans(t *testing.T, conn io.ReadCloser, script func(), after time.Duration) int {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	rescan, ended := watch(ctx, conn)
+	rescan, ended := watch(ctx, conn, rescanEvery)
 	count, done := 0, make(chan struct{})
 	go func() {
 		defer close(done)
@@ -212,11 +212,24 @@ func TestABoardSeesWhatCame(t *testing.T) {
 	}
 	cancel()
 	<-ended
-	rescan2, wait := b.hotplug(t.Context())
-	wait()
-	if rescan2 != nil {
-		t.Error("events of this machine reach a board of another root")
-	}
+}
+
+// TestAnotherRootIsRescanned holds that of a recorded board, of which no kernel tells,
+// devices come and go too.
+func TestAnotherRootIsRescanned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := Open(Config{Root: t.TempDir(), Rescan: 5 * time.Second})
+		defer b.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		rescan, ended := b.hotplug(ctx)
+		began := time.Now()
+		<-rescan
+		if after := time.Since(began); after != 5*time.Second {
+			t.Errorf("after %v", after)
+		}
+		cancel()
+		ended()
+	})
 }
 
 func FuzzConcerns(f *testing.F) {

@@ -19,6 +19,8 @@ var npuDrivers = []string{"RKNPU", "rknpu"}
 // coral is Google's Edge TPU at USB, before and after its program is loaded.
 var coral = []string{"1a6e:089a", "18d1:9302"}
 
+const coralLabel = "Coral USB Accelerator"
+
 // listNPUs lists what computes neural networks. All that it looks at is names.
 func listNPUs(r *reader) []Device {
 	var found []Device
@@ -50,7 +52,7 @@ func listNPUs(r *reader) []Device {
 	}
 	for _, d := range listUSB(r) {
 		if slices.Contains(coral, d.Vendor+":"+d.Product) {
-			d.Class, d.Label = NPU, "Coral USB Accelerator"
+			d.Class, d.Label = NPU, coralLabel
 			found = append(found, d)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 // has all of them. Times are since the Board was opened, by the monotonic clock.
 type Snapshot struct {
 	At        time.Duration `json:"-"` // when it was asked for
+	Complete  bool          `json:"-"` // every sensor was asked: what is not here, is not there
 	Identity  Identity      `json:"identity"`
 	Thermal   Thermal       `json:"thermal"`
 	Throttle  Throttle      `json:"throttle"`

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"bramble.dev/bramble/hw"
+	"bramble.dev/bramble/nodeagent/device"
 	"bramble.dev/bramble/nodeagent/network/netapi"
 	"bramble.dev/bramble/nodeagent/pod"
 	"bramble.dev/bramble/nodeagent/probe"
@@ -43,6 +44,7 @@ type Agent struct {
 	events   *report.Events
 	node     *report.Node
 	board    *hw.Board
+	devices  *devices
 	hardware *report.Hardware
 	lease    *report.Lease
 	health   health
@@ -114,7 +116,9 @@ func (a *Agent) makeReports() {
 	a.desires.forget = a.pods.Forget
 	a.events = report.NewEvents(a.client, a.facts.NodeName, a.log)
 	a.node = report.NewNode(a.client, a.facts.NodeName, report.System{Root: "/", Data: a.cfg.StateDir, MaxPods: a.cfg.MaxPods}, a.healthNow, a.log)
-	a.board = hw.Open(hw.Config{Root: a.cfg.HWRoot})
+	a.board = hw.Open(hw.Config{Root: a.cfg.HWRoot, Rescan: rescanRecorded})
+	a.node.Labels = a.boardLabels
+	a.devices = &devices{Table: device.New(a.cfg.HWRoot), changed: a.node.Look}
 	a.hardware = report.NewHardware(a.client, a.board, a.facts.NodeName, a.cfg.StateDir, a.log)
 	a.hardware.Changed = a.node.Look
 	a.lease = &report.Lease{Server: a.client, Node: a.facts.NodeName, Log: a.log, Renewed: a.leaseRenewed, Resumed: a.resumed}
@@ -134,7 +138,7 @@ func (a *Agent) makeWorkers() {
 	})
 	a.workers = pod.New(pod.Config{
 		Pods: a.engine, Containers: a.engine, Images: a.engine,
-		Network: a.network, Probes: a.probes,
+		Network: a.network, Probes: a.probes, Devices: a.devices,
 		Volumes:     a.makeVolumes(),
 		Source:      &source{server: a.client, connected: a.dialer.Connected, known: a.knowsEpoch, record: a.record, log: a.log},
 		Reporter:    &reporter{pods: a.pods, events: a.events, desires: a.desires},
@@ -164,7 +168,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.desires.leased = a.leasedSinceBoot()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
-		a.dialer.Run, a.watchPods, a.lease.Run, a.node.Run, a.board.Run, a.hardware.Run, a.examine, a.pods.Run, a.events.Run,
+		a.dialer.Run, a.watchPods, a.lease.Run, a.node.Run, a.board.Run, a.followDevices, a.hardware.Run, a.examine, a.pods.Run, a.events.Run,
 		a.identity.run, a.runEngine, a.watchEngine, a.engine.RotateLogs, a.watchImages, a.followVolumes, a.runNetwork, a.watchNetwork, a.desires.runSweeps, a.mendRecord,
 		a.probes.Run, a.runPods,
 	} {

@@ -87,5 +87,6 @@ func (a *Agent) healthNow() report.Health {
 		EngineError: a.health.engine, NetworkError: a.health.net, UnknownDatabase: a.health.database, Address: a.health.host,
 		Runtime: "podman://" + a.health.podman, Version: a.cfg.Version, KubeVersion: kubeVersion + a.cfg.Version,
 		Images: a.health.images, Board: a.hardware.Conditions(), Findings: a.health.findings,
+		Devices: a.devices.amounts(),
 	}
 }

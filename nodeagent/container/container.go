@@ -31,6 +31,7 @@ type Spec struct {
 	DNSOptions                    []string
 	Hosts                         string // path on the node of the /etc/hosts to mount
 	Mounts                        []Mount
+	Devices                       []Device // kept as a label: tells what is taken
 	TerminationMessagePath        string
 	MemoryLimitBytes              int64  // 0: none
 	CPUQuotaMilli                 int64  // 0: none
@@ -68,6 +69,18 @@ type Mount struct {
 	Tmpfs          bool
 }
 
+// Device is a device of the node that a container is given.
+type Device struct {
+	Resource string // as which the pod asked for it
+	Key      string // names it as long as the node can tell it from others, wherever it is
+	Class    string
+	Number   string // of its first node: major and minor
+	Nodes    []Node
+}
+
+// Node is a device's file on the node and in the container.
+type Node struct{ Source, Target string }
+
 // Phase is where a container stands in the engine.
 type Phase string
 
@@ -88,6 +101,7 @@ type State struct {
 	Image, ImageID     string
 	Hash               string
 	Sandbox            string
+	Devices            []Device
 	CreatedAt          time.Time
 	StartedAt          time.Time
 	FinishedAt         time.Time

@@ -42,6 +42,7 @@ type surroundings struct {
 
 	allocatable corev1.ResourceList
 	sandbox     string
+	devices     []container.Device
 }
 
 // compose returns what the engine is to make of a container.
@@ -50,6 +51,7 @@ func compose(ctx context.Context, d Desired, spec *corev1.Container, restarts in
 	if err != nil {
 		return container.Spec{}, err
 	}
+	env = addDevices(env, with.devices)
 	secured, err := security(d.Pod, spec, with.image.User)
 	if err != nil {
 		return container.Spec{}, fmt.Errorf("%w (pod: %q, container: %s)", err, d.Pod.Namespace+"/"+d.Pod.Name, spec.Name)
@@ -69,7 +71,7 @@ func compose(ctx context.Context, d Desired, spec *corev1.Container, restarts in
 		Stdin: spec.Stdin, StdinOnce: spec.StdinOnce, TTY: spec.TTY,
 		NetNS:      with.netns,
 		DNSServers: dns.Servers, DNSSearches: dns.Searches, DNSOptions: dns.Options,
-		Hosts: with.hosts, Mounts: with.mounts,
+		Hosts: with.hosts, Mounts: with.mounts, Devices: with.devices,
 		TerminationMessagePath: spec.TerminationMessagePath,
 		MemoryLimitBytes:       spec.Resources.Limits.Memory().Value(),
 		CPUQuotaMilli:          spec.Resources.Limits.Cpu().MilliValue(),

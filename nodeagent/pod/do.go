@@ -193,6 +193,7 @@ func (w *worker) detach(ctx context.Context) error {
 	if err := w.set.cfg.Network.Detach(ctx, w.uid); err != nil {
 		return err
 	}
+	w.set.cfg.Devices.Release(w.uid) // nothing of the pod runs any more
 	w.memory.Attached, w.memory.Released = false, true
 	return nil
 }
@@ -286,10 +287,14 @@ func (w *worker) create(ctx context.Context, d Desired, step Step) error {
 	if err != nil {
 		return &Failure{Reason: ReasonCreateContainerError, Event: "Failed", Err: err}
 	}
+	devices, err := w.set.cfg.Devices.Allocate(ctx, d.Pod, spec)
+	if err != nil {
+		return &Failure{Reason: ReasonCreateConfigError, Event: "DeviceUnavailable", Err: err}
+	}
 	made, err := compose(ctx, d, spec, step.Restarts, surroundings{
 		netns: w.netns, mounts: w.mounts[spec.Name], image: w.images[spec.Name], hosts: hosts,
 		resolver: w.set.cfg.Resolver(d.Pod.Spec.HostNetwork), hostIP: w.set.cfg.HostIP(), source: w.set.cfg.Source,
-		allocatable: w.set.cfg.Allocatable(), sandbox: w.memory.Sandbox,
+		allocatable: w.set.cfg.Allocatable(), sandbox: w.memory.Sandbox, devices: devices,
 	})
 	if err != nil {
 		return &Failure{Reason: ReasonCreateConfigError, Event: "Failed", Err: err}

@@ -44,7 +44,8 @@ type engine struct {
 	order  []string  // "+name" and "-name" as containers start and are stopped
 	pid    int
 	early  string // what began out of order
-	begun  bool   // one of the pod's containers, since the machine's start
+	last   container.Spec
+	begun  bool // one of the pod's containers, since the machine's start
 }
 
 // stubborn containers ignore SIGTERM.
@@ -136,9 +137,10 @@ func (e *engine) CreateContainer(_ context.Context, spec container.Spec) (string
 		}
 	}
 	e.made++
+	e.last = spec
 	c := container.State{
 		ID: fmt.Sprintf("c%d", e.made), PodUID: spec.PodUID, Name: spec.Name, Restarts: spec.Restarts,
-		Phase: container.Created, Hash: spec.Hash, Sandbox: spec.Sandbox, ImageID: spec.ImageID, CreatedAt: time.Now(),
+		Phase: container.Created, Hash: spec.Hash, Sandbox: spec.Sandbox, ImageID: spec.ImageID, CreatedAt: time.Now(), Devices: spec.Devices,
 	}
 	p.Containers = append(p.Containers, c)
 	return c.ID, nil

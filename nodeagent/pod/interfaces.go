@@ -54,6 +54,18 @@ type Volumes interface {
 	Part(ctx context.Context, uid, name string, index int, m container.Mount, subPath string) (string, error)
 }
 
+// Devices gives containers the node's devices.
+type Devices interface {
+	// Allocate gives a container what its limits ask for: all of it, and what it had
+	// before again, or an error. It is the container's until Release.
+	Allocate(ctx context.Context, pod *corev1.Pod, spec *corev1.Container) ([]container.Device, error)
+	// Look says which of the devices that a container was given are gone, and which
+	// have come back where it does not find them.
+	Look(given []container.Device) (gone, moved []container.Device)
+	// Release frees what a pod's containers have.
+	Release(uid string)
+}
+
 // Probes runs probes and hooks in running containers.
 type Probes interface {
 	// Watch makes sure that the probes of these containers run, and no others of

@@ -40,6 +40,7 @@ type worker struct {
 	mounts map[string][]container.Mount
 	images map[string]container.Image // by container name
 	made   map[string]string          // the engine's id by container name, of this turn
+	told   map[string][]string        // what was told of its devices, by the engine's id
 }
 
 func (w *worker) want(d Desired) {
@@ -202,6 +203,7 @@ func (w *worker) observe(ctx context.Context, d Desired) error {
 		m.Deadline = m.ActiveSince.Add(time.Duration(*limit) * time.Second)
 	}
 	m.see()
+	w.lookAtDevices(d)
 	m.Health = w.set.cfg.Probes.Watch(w.uid, d.Pod, probed(d, *m))
 	before := m.Retries
 	m.Retries = make(map[string]Retry, len(before))

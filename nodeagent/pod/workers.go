@@ -10,8 +10,8 @@ import (
 )
 
 // Config is what the workers work with. All fields are required but Now
-// (default time.Now), Uptime (default the machine's), Allocatable (default
-// nothing) and Parallel (default 4).
+// (default time.Now), Uptime (default the machine's), Allocatable and Devices
+// (default nothing) and Parallel (default 4).
 type Config struct {
 	Pods        Pods
 	Containers  Containers
@@ -19,6 +19,7 @@ type Config struct {
 	Network     Network
 	Volumes     Volumes
 	Probes      Probes
+	Devices     Devices
 	Source      Source
 	Reporter    Reporter
 	HostIP      func() string
@@ -61,6 +62,9 @@ func New(cfg Config) *Workers {
 	}
 	if cfg.Allocatable == nil {
 		cfg.Allocatable = func() corev1.ResourceList { return nil }
+	}
+	if cfg.Devices == nil {
+		cfg.Devices = noDevices{}
 	}
 	if cfg.Unenforced == nil {
 		cfg.Unenforced = func() []string { return nil }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,8 @@ type Node struct {
 	Name   string
 	System System
 	Health func() Health
+	// Labels are those of the board, once they are known; nil: there are none.
+	Labels func() (labels map[string]string, known bool)
 	Every  time.Duration // default 10 s
 	Log    *slog.Logger
 
@@ -41,6 +44,8 @@ type Node struct {
 	// conditions are the last written.
 	conditions []corev1.NodeCondition
 	twin       twin
+	labels     map[string]string            // of the board, as they were last settled; nil: not yet
+	devices    map[corev1.ResourceName]bool // of which the server has amounts
 }
 
 // NewNode returns a reporter of the node; nothing is sent before Run.
@@ -94,7 +99,7 @@ func (n *Node) report(ctx context.Context) error {
 	if n.again.Swap(false) {
 		n.sent = nil
 	}
-	if n.sent == nil {
+	if _, news := n.labelNews(); n.sent == nil || news {
 		if err := n.register(ctx); err != nil {
 			return err
 		}
@@ -109,7 +114,7 @@ func (n *Node) report(ctx context.Context) error {
 	if bytes.Equal(data, n.sent) {
 		return nil
 	}
-	patch, err := client.StrategicPatch(map[string]any{"status": st})
+	patch, err := n.statusPatch(st, health.Devices != nil)
 	if err != nil {
 		return err
 	}
@@ -117,6 +122,9 @@ func (n *Node) report(ctx context.Context) error {
 		return err
 	}
 	n.sent, n.conditions = data, st.Conditions
+	if health.Devices != nil {
+		n.devices = deviceResources(st)
+	}
 	n.twin.own = st.NodeInfo.BootID
 	if n.twin.suspected() {
 		n.sent = nil // look each time
@@ -124,14 +132,30 @@ func (n *Node) report(ctx context.Context) error {
 	return nil
 }
 
+// labelNews are the labels of the board, and whether they differ from those settled.
+func (n *Node) labelNews() (labels map[string]string, news bool) {
+	if n.Labels == nil {
+		return nil, false
+	}
+	labels, known := n.Labels()
+	if !known {
+		return n.labels, false
+	}
+	return labels, n.labels == nil || !maps.Equal(labels, n.labels)
+}
+
 // register makes sure of the Node object and its labels.
 func (n *Node) register(ctx context.Context) error {
-	labels := map[string]string{
-		corev1.LabelArchStable: runtime.GOARCH, corev1.LabelOSStable: runtime.GOOS, corev1.LabelHostname: n.Name,
+	base, labels := baseLabels(n.Name, runtime.GOARCH, runtime.GOOS), map[string]string(nil)
+	if n.Labels != nil {
+		if all, known := n.Labels(); known {
+			labels = all
+		}
 	}
 	node, err := n.Server.GetNode(ctx, n.Name)
 	if apierrors.IsNotFound(err) {
-		_, err = n.Server.CreateNode(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels}})
+		n.devices, n.labels = nil, nil // the board's labels come next
+		_, err = n.Server.CreateNode(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: base}})
 		if err == nil {
 			n.Log.Info("registered this node", "node", n.Name)
 		}
@@ -140,21 +164,58 @@ func (n *Node) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.conditions = node.Status.Conditions
+	n.conditions, n.devices = node.Status.Conditions, deviceResources(node.Status)
 	if n.twin.note(node.Status.NodeInfo.BootID) {
 		n.Log.Error("another board shares this node's identity", "hint", n.twin.complaint())
 	}
-	for key, value := range labels {
-		if node.Labels[key] == value {
-			continue
-		}
-		patch, err := client.MergePatch(map[string]any{"metadata": map[string]any{"labels": labels}})
-		if err == nil {
-			_, err = n.Server.PatchNode(ctx, n.Name, patch)
-		}
-		return err
+	if labels == nil { // the board has not been read yet: what was set before stays
+		labels = owned(node)
+	} else {
+		n.labels = labels
 	}
-	return nil
+	return n.label(ctx, labelChange(node, base, labels))
+}
+
+// label changes the node's labels. That a server refuses them, perhaps an older one,
+// keeps the node from nothing.
+func (n *Node) label(ctx context.Context, change map[string]any) error {
+	if change == nil {
+		return nil
+	}
+	patch, err := client.MergePatch(map[string]any{"metadata": change})
+	if err == nil {
+		_, err = n.Server.PatchNode(ctx, n.Name, patch)
+	}
+	if refused(err) {
+		n.Log.Warn("the server refuses this node's labels", "err", err)
+		return nil
+	}
+	if err != nil {
+		n.labels = nil
+	}
+	return err
+}
+
+// statusPatch is the change to a status; where its devices are known, without those
+// that the node has no more.
+func (n *Node) statusPatch(st corev1.NodeStatus, known bool) (client.Patch, error) {
+	data, err := json.Marshal(st)
+	if err != nil {
+		return client.Patch{}, fmt.Errorf("cannot encode the node's status: %w", err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return client.Patch{}, fmt.Errorf("cannot encode the node's status: %w", err)
+	}
+	now := deviceResources(st)
+	for name := range n.devices {
+		for _, list := range []string{"capacity", "allocatable"} {
+			if amounts, ok := fields[list].(map[string]any); ok && known && !now[name] {
+				amounts[string(name)] = nil
+			}
+		}
+	}
+	return client.StrategicPatch(map[string]any{"status": fields})
 }
 
 // stable is the status without what is of no news: the capacity of a disk stays,

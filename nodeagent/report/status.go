@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"bramble.dev/bramble/hw"
+	"bramble.dev/bramble/server/api"
 )
 
 // ResourceLimitsUnenforced is True on a node where limits that a pod sets are
@@ -53,12 +54,18 @@ type Health struct {
 	Images         []corev1.ContainerImage
 	Board          []hw.Condition // what is wrong with it, as far as is known
 	Findings       []Finding      // what else keeps it from being a good node; nil: not looked yet
+	Devices        *Devices       // nil: not known yet
 }
 
 // Finding is something that keeps the board from being a good node, and what to change.
 type Finding struct {
 	Type    corev1.NodeConditionType
 	Message string
+}
+
+// Devices are the amounts of devices that the node has and that pods may ask for.
+type Devices struct {
+	Capacity, Allocatable map[corev1.ResourceName]int64
 }
 
 // NodeStatus composes the node's status. Transition times are kept from before
@@ -73,6 +80,10 @@ func NodeStatus(name string, f Facts, h Health, before []corev1.NodeCondition, n
 		Addresses:   []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}},
 		Conditions:  nodeConditions(f, h, before),
 		Images:      h.Images,
+	}
+	if h.Devices != nil {
+		addAmounts(st.Capacity, h.Devices.Capacity)
+		addAmounts(st.Allocatable, h.Devices.Allocatable)
 	}
 	if h.Address != "" {
 		st.Addresses = append([]corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: h.Address}}, st.Addresses...)
@@ -97,6 +108,25 @@ func resources(f Facts, memory, storage int64) corev1.ResourceList {
 		corev1.ResourceEphemeralStorage: *resource.NewQuantity(storage, resource.BinarySI),
 		corev1.ResourcePods:             *resource.NewQuantity(int64(cmp.Or(f.MaxPods, DefaultMaxPods)), resource.DecimalSI),
 	}
+}
+
+func addAmounts(list corev1.ResourceList, amounts map[corev1.ResourceName]int64) {
+	for name, n := range amounts {
+		list[name] = *resource.NewQuantity(n, resource.DecimalSI)
+	}
+}
+
+// deviceResources are the resources of a status that are devices of ours.
+func deviceResources(st corev1.NodeStatus) map[corev1.ResourceName]bool {
+	names := map[corev1.ResourceName]bool{}
+	for _, list := range []corev1.ResourceList{st.Capacity, st.Allocatable} {
+		for name := range list {
+			if strings.HasPrefix(string(name), api.Group+"/") {
+				names[name] = true
+			}
+		}
+	}
+	return names
 }
 
 // isTrue says whether a condition stands among those of before.

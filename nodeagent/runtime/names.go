@@ -20,6 +20,7 @@ const (
 	LabelImage        = "edge.bramble.dev/image"
 	LabelSandbox      = "edge.bramble.dev/sandbox"
 	LabelLogMessage   = "edge.bramble.dev/message-from-log"
+	LabelDevices      = "edge.bramble.dev/devices"
 )
 
 // longestPart bounds each of the names in a container's engine name, which is
@@ -57,9 +58,13 @@ func podLabels(s container.PodSpec) map[string]string {
 }
 
 func containerLabels(s container.Spec) map[string]string {
-	return map[string]string{
+	labels := map[string]string{
 		LabelPodUID: s.PodUID, LabelPodNamespace: s.PodNamespace, LabelPodName: s.PodName,
 		LabelContainer: s.Name, LabelRestarts: strconv.Itoa(s.Restarts), LabelHash: s.Hash, LabelImage: s.Image,
 		LabelSandbox: s.Sandbox, LabelLogMessage: strconv.FormatBool(s.MessageFromLog),
 	}
+	if len(s.Devices) > 0 {
+		labels[LabelDevices] = deviceLabel(s.Devices)
+	}
+	return labels
 }

@@ -94,6 +94,9 @@ func mounts(s container.Spec, message string) []specs.Mount {
 	for _, m := range s.Mounts {
 		all = append(all, mount(m))
 	}
+	for _, d := range s.Devices {
+		all = append(all, deviceMounts(d)...)
+	}
 	if s.Hosts != "" {
 		all = append(all, mount(container.Mount{Source: s.Hosts, Target: "/etc/hosts"}))
 	}

@@ -44,6 +44,7 @@ func (r *Runtime) state(ctx context.Context, c listed) (container.State, error) 
 	s := container.State{
 		ID: c.ID, PodUID: c.Labels[LabelPodUID], Name: c.Labels[LabelContainer], Restarts: restarts,
 		Phase: phase(c.State), Image: c.Labels[LabelImage], ImageID: c.ImageID, Hash: c.Labels[LabelHash], Sandbox: c.Labels[LabelSandbox],
+		Devices:   labelledDevices(c.Labels),
 		CreatedAt: c.Created, StartedAt: unixTime(c.StartedAt), PID: c.Pid,
 	}
 	if s.Phase != container.Exited {

@@ -147,6 +147,8 @@ func writePodFields(t *testing.T, doc *bytes.Buffer) {
 		"whose absence would weaken isolation, the safety of data, placement or ordering. A\n"+
 		"field that is in none of the lists is refused as well. `[]` stands for any index. What\n"+
 		"is said of `containers[]` holds for `initContainers[]` too.\n"+
+		"Limits of extended resources below edge.bramble.dev give a container devices of its node:\n"+
+		"see [devices.md](devices.md).\n"+
 		"Limits of resources hold where the node's user has the cgroup controllers; where it\n"+
 		"has not, the node's condition ResourceLimitsUnenforced names them.\n"+
 		"After a boot of the node each container is another one: restartCount grows, lastState is\n"+

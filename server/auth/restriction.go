@@ -104,8 +104,7 @@ func (n *NodeRestriction) node(ctx context.Context, name string, w Write, obj *c
 	return nil
 }
 
-// changedLabel returns a label that differs and is not a node's to set, as in
-// Kubernetes' NodeRestriction.
+// changedLabel returns a label that differs and is not a node's to set.
 func changedLabel(a, b map[string]string) string {
 	for _, pair := range [2][2]map[string]string{{a, b}, {b, a}} {
 		for label, value := range pair[0] {
@@ -117,10 +116,20 @@ func changedLabel(a, b map[string]string) string {
 	return ""
 }
 
+// isRestricted says that a label is not a node's. Of Kubernetes' domains and ours a node
+// may set those alone that say what it is; others are free, as in Kubernetes'
+// NodeRestriction.
 func isRestricted(label string) bool {
-	prefix, _, ok := strings.Cut(label, "/")
-	return ok && (prefix == "node-restriction.kubernetes.io" || strings.HasSuffix(prefix, ".node-restriction.kubernetes.io") ||
-		prefix == "node-role.kubernetes.io")
+	domain, _, ok := strings.Cut(label, "/")
+	if !ok {
+		return false
+	}
+	for _, reserved := range []string{"kubernetes.io", "k8s.io", api.Group} {
+		if domain == reserved || strings.HasSuffix(domain, "."+reserved) {
+			return !api.IsNodesLabel(label)
+		}
+	}
+	return false
 }
 
 // ownPod lets a node write the status of its pods and delete them.

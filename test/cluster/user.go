@@ -24,9 +24,10 @@ import (
 type User struct {
 	Name       string
 	UID, GID   int
-	Home       string // on disk, 0700
-	RuntimeDir string // XDG_RUNTIME_DIR
-	Netns      string // the path of the network namespace that all of it runs in; "": this one
+	Home       string   // on disk, 0700
+	RuntimeDir string   // XDG_RUNTIME_DIR
+	Groups     []uint32 // that its processes are in beside its own
+	Netns      string   // the path of the network namespace that all of it runs in; "": this one
 }
 
 // NewUser makes a user named after prefix and a random run id. It retries
@@ -146,7 +147,7 @@ func (u *User) Command(ctx context.Context, name string, args ...string) *exec.C
 	cmd := exec.CommandContext(ctx, name, args...)
 	attributes := &syscall.SysProcAttr{Setsid: true}
 	if u.Netns == "" {
-		attributes.Credential = &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID)}
+		attributes.Credential = &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID), Groups: u.Groups}
 	} else { // it takes root to get there
 		enter := []string{"--net=" + u.Netns, "--setuid", strconv.Itoa(u.UID), "--setgid", strconv.Itoa(u.GID), "--", name}
 		cmd = exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
