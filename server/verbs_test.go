@@ -236,6 +236,16 @@ func (k *kindUnderTest) watch(from string) <-chan string {
 
 // computed asks why a pod is nowhere.
 func (k *kindUnderTest) computed(host string) {
+	if k.Resource == "nodehardwarehistories" {
+		boards := &kindUnderTest{k.APIResourceDiscovery, k.t, k.client, k.apiVersion, host + "/apis/" + k.apiVersion + "/nodehardwares", samples["nodehardwares"]}
+		body := strings.Replace(boards.body("v-said", "a"), `"kind":"NodeHardwareHistory"`, `"kind":"NodeHardware"`, 1)
+		boards.must(http.StatusCreated, http.MethodPost, boards.path, body, plain)
+		eventually(k.t, "what a board said is remembered", func() bool {
+			resp, err := k.client.Get(k.path + "/v-said")
+			return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
+		})
+		return
+	}
 	pods := &kindUnderTest{k.APIResourceDiscovery, k.t, k.client, "v1", host + "/api/v1/namespaces/default/pods", samples["pods"]}
 	body := strings.Replace(pods.body("v-placed", "a"), `"kind":"Placement"`, `"kind":"Pod"`, 1)
 	pods.must(http.StatusCreated, http.MethodPost, pods.path, body, plain)
