@@ -27,7 +27,7 @@ RACE_PKGS  := ./server/... ./systemd/... ./cmd/bramble-server ./cmd/settings
 # Of the agent, what does not link Podman: the race detector needs cgo.
 PURE_PKGS  := ./hw ./nodeagent/container ./nodeagent/device ./nodeagent/doctor ./nodeagent/pod ./nodeagent/probe ./nodeagent/report ./nodeagent/state ./nodeagent/stream ./nodeagent/volume ./nodeagent/network/netapi
 
-.PHONY: help build deps demo demo-stop check test test-unit test-race test-real test-e2e test-long bench bench-scheduler generate clean
+.PHONY: help build deps demo demo-stop check test test-unit test-race test-real test-e2e test-long bench bench-scheduler sim generate clean
 
 help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -73,7 +73,7 @@ test-race:
 	CGO_ENABLED=1 $(TEST) -race -shuffle=on $(AS_ROOT) $(PURE_PKGS)
 
 test-real:
-	CGO_ENABLED=0 $(TEST) -tags $(AGENT_TAGS) -shuffle=on $(AS_ROOT) ./nodeagent ./nodeagent/runtime ./nodeagent/network/... $(COMMANDS) ./test/cluster ./test/demo
+	CGO_ENABLED=0 $(TEST) -tags $(AGENT_TAGS) -shuffle=on $(AS_ROOT) ./nodeagent ./nodeagent/runtime ./nodeagent/network/... $(COMMANDS) ./test/cluster ./test/demo ./test/sim
 
 test-e2e: ## real servers, agents, Podman and kubectls, from outside (needs root)
 	CGO_ENABLED=0 $(TEST) -count=1 -timeout 20m -parallel 3 $(AS_ROOT) ./test/e2e
@@ -94,6 +94,9 @@ bench-scheduler: ## Bramble's scheduler and Kubernetes' own, side by side (10 mi
 
 bin/kubectl: ## stock kubectl for the tests, from Kubernetes' own package
 	CGO_ENABLED=0 $(GO) build -ldflags '-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2' -o bin/ ./test/kubectl
+
+sim: ## docs/simulation.md and its plot: fleets that get warm, simulated
+	CGO_ENABLED=0 $(GO) run ./test/sim -into docs
 
 generate: ## the OpenAPI documents, after a change of the API's types
 	$(GO) generate ./server/openapi

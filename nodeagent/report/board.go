@@ -164,9 +164,9 @@ var conditionWords = map[hw.ConditionType][3]string{
 	hw.ClockUnsynced:      {"NobodySetsIt", "nobody sets the board's clock: sudo timedatectl set-ntp true", "the clock is set"},
 }
 
-// hardwareConditions are the conditions of a verdict that are known. Their times of
-// before stay while they stand.
-func hardwareConditions(v hw.Verdict, before []metav1.Condition, now time.Time) (all []metav1.Condition) {
+// Conditions are the conditions of a verdict that are known. Their times of before stay
+// while they stand. It is pure.
+func Conditions(v hw.Verdict, before []metav1.Condition, now time.Time) (all []metav1.Condition) {
 	for _, c := range v.Conditions {
 		if !c.Known {
 			continue

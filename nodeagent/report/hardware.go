@@ -135,7 +135,7 @@ func (h *Hardware) look() api.NodeHardwareStatus {
 		before = h.sent.Conditions
 	}
 	status := HardwareStatus(s, v, h.Data)
-	status.Conditions = hardwareConditions(v, before, time.Now())
+	status.Conditions = Conditions(v, before, time.Now())
 	return status
 }
 
@@ -144,9 +144,15 @@ func (h *Hardware) due(now api.NodeHardwareStatus) bool {
 	if h.sent == nil {
 		return now.PageSizeBytes > 0 // the board has been read once
 	}
-	passed := time.Since(h.sentAt)
-	return passed >= api.HardwareEvery || !slices.Equal(standing(h.sent.Conditions), standing(now.Conditions)) ||
-		passed >= h.Every && leftDeadBand(h.sent, &now)
+	return Due(h.sent, &now, time.Since(h.sentAt), h.Every)
+}
+
+// Due says whether a board's status is to be sent, when sent was a while ago: at once if
+// a condition changed, each api.HardwareEvery anyway, and else at most every so often, if
+// a reading left its dead band. It is pure.
+func Due(sent, now *api.NodeHardwareStatus, passed, every time.Duration) bool {
+	return passed >= api.HardwareEvery || !slices.Equal(standing(sent.Conditions), standing(now.Conditions)) ||
+		passed >= every && leftDeadBand(sent, now)
 }
 
 // standing is what conditions say, without their times.

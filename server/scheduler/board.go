@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 type board struct {
 	api.NodeHardwareStatus
 	heard    time.Time // by the server's monotonic clock: the node's own may be wrong
-	milliCPU int64     // what the node's pods had asked for then
+	milliCPU float64   // what of its pods' requests its temperature showed then
 	errors   int64     // of the storage, when it was first heard of
 }
 
@@ -49,10 +50,24 @@ func (s *Snapshot) PutHardware(h *api.NodeHardware, at time.Time) (changed bool)
 	if n := s.byName[h.Name]; n != nil {
 		n.board = b
 		if b != nil {
-			b.milliCPU = n.Asked.MilliCPU
+			b.milliCPU = warmed(was, b, float64(n.Likely.MilliCPU))
 		}
 	}
 	return !slices.Equal(was.wrong(), b.wrong())
+}
+
+// warming is the time in which a board's temperature comes to show most (1-1/e) of what it
+// is given to do: of boards that were measured, with and without heatsinks, from four to
+// eight minutes, but for those with fans.
+const warming = 5 * time.Minute
+
+// warmed is how much of asked the temperature of a report shows, by how long the board
+// has been heard of.
+func warmed(was, b *board, asked float64) float64 {
+	if was == nil || was.BootID != b.BootID { // what it does it may have done for long
+		return asked
+	}
+	return was.milliCPU + (asked-was.milliCPU)*(1-math.Exp(-float64(b.heard.Sub(was.heard))/float64(warming)))
 }
 
 // wrong are the conditions that are True, sorted.

@@ -158,3 +158,22 @@ func TestAPodWaitsForABoard(t *testing.T) {
 		}
 	})
 }
+
+// TestHeatComesLate has a board report half a minute after it was given work: it is
+// about to get warmer than it says, and after half an hour it is as warm as it says.
+func TestHeatComesLate(t *testing.T) {
+	for _, tt := range []struct {
+		after time.Duration
+		node  string
+	}{{30 * time.Second, "b"}, {30 * time.Minute, "a"}} {
+		s := snapshot(node("a", "cpu=64 memory=64Gi pods=110"), node("b", "cpu=64 memory=64Gi pods=110"))
+		now := time.Now()
+		s.PutHardware(board("a", celsius(50)), now)
+		s.PutHardware(board("b", celsius(62)), now)
+		s.PutPod(pod("busy", "cpu=3", on("a")))
+		s.PutHardware(board("a", celsius(50)), now.Add(tt.after))
+		if d := profile().Decide(s, scheduler.NewPod(pod("p", ""))); d.Node != tt.node {
+			t.Errorf("after %v it goes to %s, want %s: %s", tt.after, d.Node, tt.node, whyOf(&d))
+		}
+	}
+}

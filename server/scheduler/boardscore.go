@@ -98,7 +98,7 @@ func thermal(p *Pod, n *Node, say *words) (score float64, known bool) {
 		return 0, false
 	}
 	now, soft := float64(*b.SoCTemperatureMilliC)/1000, float64(*b.SoCTemperatureSoftMilliC)/1000
-	cores := float64(max(n.Asked.MilliCPU-b.milliCPU, 0)+p.Likely.MilliCPU) / 1000
+	cores := (float64(n.Likely.MilliCPU+p.Likely.MilliCPU) - b.milliCPU) / 1000
 	with := now + kelvinPerCore*cores
 	rise := 0.0
 	if b.SoCTemperatureRiseMilliC != nil {

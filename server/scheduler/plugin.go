@@ -99,7 +99,7 @@ func Default(pick func(n int) int) Profile {
 		Scores: []Weighted{
 			{LeastAllocated{}, 1}, {Balance{}, 1}, {ImageLocality{}, 1},
 			{SoftTaints{}, 3}, {PreferredNodes{}, 2}, {SoftSpread{}, 2}, {PreferredPods{}, 2},
-			{Thermal, 2}, {Power, 2}, {Memory, 1}, {Storage, 1}, {Network, 1}, {Energy, 1},
+			{Thermal, 3}, {Power, 2}, {Memory, 1}, {Storage, 1}, {Network, 1}, {Energy, 1},
 		},
 		Pick: pick,
 	}
