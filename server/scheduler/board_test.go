@@ -172,6 +172,7 @@ func TestHeatComesLate(t *testing.T) {
 		s.PutHardware(board("b", celsius(62)), now)
 		s.PutPod(pod("busy", "cpu=3", on("a")))
 		s.PutHardware(board("a", celsius(50)), now.Add(tt.after))
+		s.At(now.Add(tt.after))
 		if d := profile().Decide(s, scheduler.NewPod(pod("p", ""))); d.Node != tt.node {
 			t.Errorf("after %v it goes to %s, want %s: %s", tt.after, d.Node, tt.node, whyOf(&d))
 		}
