@@ -54,6 +54,7 @@ func (h *handshakes) run() {
 			}
 			continue // it is for http.Server to wait a little
 		}
+		h.limits.handshakes.add(host(conn), conn) // here, in their order: the oldest may have to go
 		h.group.Go(func() { h.greet(conn) })
 	}
 }
@@ -116,7 +117,6 @@ func (h *handshakes) greet(raw net.Conn) {
 // each of them may have many requests under way.
 func (h *handshakes) shake(raw net.Conn) (*tls.Conn, error) {
 	from, config := host(raw), h.config
-	h.limits.handshakes.add(from, raw)
 	defer h.limits.handshakes.remove(raw)
 	if !h.limits.http2.fits(from, raw) {
 		config = h.lean
