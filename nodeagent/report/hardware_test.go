@@ -104,6 +104,14 @@ func (f *hardwareServer) PatchNodeHardwareStatus(_ context.Context, name string,
 	return &api.NodeHardware{}, nil
 }
 
+// set changes what it does.
+func (f *hardwareServer) set(change func()) {
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
 // taken returns the patches since the last call.
 func (f *hardwareServer) taken() []map[string]any {
 	synctest.Wait()
@@ -153,7 +161,7 @@ func TestHardwareIsReported(t *testing.T) {
 			t.Errorf("after half an hour: %v", got)
 		}
 		// Beyond it: what changed alone, and not more often than every 30 s.
-		f.at = nil
+		f.set(func() { f.at = nil })
 		b.live(5*time.Minute, soc(60_000))
 		got := f.taken()
 		if len(got) < 2 || got[0]["bootID"] != nil || got[0]["socTemperatureMilliC"] == nil {
@@ -195,15 +203,15 @@ func TestHardwareIsReportedAgain(t *testing.T) {
 	withHardware(t, func(t *testing.T, b *fakeBoard, f *hardwareServer, h *report.Hardware) {
 		b.live(time.Minute, soc(45_000))
 		f.taken()
-		f.there = false
+		f.set(func() { f.there = false })
 		h.Again()
 		if got := f.taken(); len(got) != 1 || got[0]["bootID"] != "boot" || f.created != 2 {
 			t.Errorf("after a restart of the server: %v, created %d", got, f.created)
 		}
-		f.err = errors.New("out of reach")
+		f.set(func() { f.err = errors.New("out of reach") })
 		h.Again()
 		b.live(3*time.Minute, soc(45_000))
-		f.err = nil
+		f.set(func() { f.err = nil })
 		b.live(2*time.Minute, soc(45_000))
 		if got := f.taken(); len(got) != 1 || got[0]["bootID"] != "boot" {
 			t.Errorf("when it answered again: %v", got)
