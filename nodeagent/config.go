@@ -58,20 +58,25 @@ func Default() Config {
 	return cfg
 }
 
+// SystemStateDir is where the packages' user has the node's state.
+const SystemStateDir = "/var/lib/bramble/agent"
+
+// UserStateDir is where another user has it, by that user's home.
+func UserStateDir(home string) string { return filepath.Join(home, ".local/share/bramble") }
+
 // DefaultStateDir is /var/lib/bramble where this user may write to it, else
 // ~/.local/share/bramble.
 func DefaultStateDir() string {
-	const system = "/var/lib/bramble/agent"
-	if probe, err := os.CreateTemp(system, ".probe-*"); err == nil {
+	if probe, err := os.CreateTemp(SystemStateDir, ".probe-*"); err == nil {
 		_ = probe.Close()
 		_ = os.Remove(probe.Name())
-		return system
+		return SystemStateDir
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return system
+		return SystemStateDir
 	}
-	return filepath.Join(home, ".local/share/bramble")
+	return UserStateDir(home)
 }
 
 // beside is a file of our package: next to this program, else where the package

@@ -45,12 +45,7 @@ func (h *boardHistory) note(n *api.NodeHardware, gone bool) {
 	if h.boards == nil {
 		h.boards = map[string][]boardReport{}
 	}
-	report := boardReport{at: time.Now(), soc: n.Status.SoCTemperatureMilliC}
-	for _, c := range n.Status.Conditions {
-		if c.Status == metav1.ConditionTrue {
-			report.wrong = append(report.wrong, c.Type)
-		}
-	}
+	report := boardReport{at: time.Now(), soc: n.Status.SoCTemperatureMilliC, wrong: n.Status.Wrong()}
 	slices.Sort(report.wrong)
 	all := append(h.boards[n.Name], report)
 	old := 0 // of what is older than an hour, the last still holds when it begins

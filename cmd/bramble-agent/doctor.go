@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/user"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -101,14 +100,13 @@ func doctorPlace(o doctorOptions) (doctor.Place, error) {
 
 // stateDirOf is where the user's agent keeps its state.
 func stateDirOf(p doctor.Place) string {
-	const system = "/var/lib/bramble/agent"
 	switch {
 	case p.Self:
 		return nodeagent.DefaultStateDir()
-	case p.User == nil || isDir(system):
-		return system
+	case p.User == nil || isDir(nodeagent.SystemStateDir):
+		return nodeagent.SystemStateDir
 	}
-	return filepath.Join(p.User.HomeDir, ".local/share/bramble")
+	return nodeagent.UserStateDir(p.User.HomeDir)
 }
 
 // examine prints what is found; an error says that something stops the node.

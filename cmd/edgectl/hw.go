@@ -94,7 +94,7 @@ func printFleet(w io.Writer, boards []api.NodeHardware) error {
 		s := &boards[i].Status
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", boards[i].Name,
 			degrees(s.SoCTemperatureMilliC), supply(s), percentOf(s.MemoryAvailableBytes, s.MemoryBytes),
-			percentOf(s.StorageAvailableBytes, s.StorageBytes), link(s), wrong(s), orDash(s.Model))
+			percentOf(s.StorageAvailableBytes, s.StorageBytes), link(s), orDash(strings.Join(s.Wrong(), ",")), orDash(s.Model))
 	}
 	return tw.Flush()
 }
@@ -201,15 +201,4 @@ func link(s *api.NodeHardwareStatus) string {
 		return fmt.Sprintf("wireless, %d dBm", *s.WirelessSignalDBm)
 	}
 	return "-"
-}
-
-// wrong are the conditions that are True.
-func wrong(s *api.NodeHardwareStatus) string {
-	var all []string
-	for _, c := range s.Conditions {
-		if c.Status == metav1.ConditionTrue {
-			all = append(all, c.Type)
-		}
-	}
-	return orDash(strings.Join(all, ","))
 }

@@ -54,6 +54,7 @@ type Hardware struct {
 
 	// Run's alone.
 	judge  hw.Judge
+	read   bool                    // all of the board, once
 	sent   *api.NodeHardwareStatus // nil: not known
 	sentAt time.Time
 }
@@ -123,6 +124,7 @@ func (h *Hardware) Run(ctx context.Context) error {
 func (h *Hardware) look() api.NodeHardwareStatus {
 	s := h.Board.Snapshot()
 	v := h.judge.Take(s)
+	h.read = s.Complete
 	h.mu.Lock()
 	news := !slices.Equal(h.verdict.Conditions, v.Conditions)
 	h.verdict = v
@@ -142,7 +144,7 @@ func (h *Hardware) look() api.NodeHardwareStatus {
 // due says whether a status is to be sent now.
 func (h *Hardware) due(now api.NodeHardwareStatus) bool {
 	if h.sent == nil {
-		return now.PageSizeBytes > 0 // the board has been read once
+		return h.read
 	}
 	return Due(h.sent, &now, time.Since(h.sentAt), h.Every)
 }

@@ -29,7 +29,7 @@ type fakeBoard struct {
 
 func newFakeBoard() *fakeBoard {
 	b := &fakeBoard{changed: make(chan struct{}), began: time.Now()}
-	b.s.Identity.BootID, b.s.Identity.PageSize = "boot", 4096
+	b.s.Identity.BootID, b.s.Complete = "boot", true
 	soc(45_000)(&b.s)
 	b.s.Throttle.Bits = hw.Reading[hw.ThrottleBits]{Source: "x"}
 	return b

@@ -81,10 +81,7 @@ func owned(node *corev1.Node) map[string]string {
 // takes those away that the agent set before; nil if there is none. A label that
 // somebody else has set stays as it is.
 func labelChange(node *corev1.Node, base, want map[string]string) map[string]any {
-	owned := map[string]bool{}
-	for label := range strings.SplitSeq(node.Annotations[api.AnnotationLabels], ",") {
-		owned[label] = api.IsBoardLabel(label)
-	}
+	before := owned(node)
 	labels := map[string]any{}
 	for label, value := range base {
 		if node.Labels[label] != value {
@@ -94,7 +91,7 @@ func labelChange(node *corev1.Node, base, want map[string]string) map[string]any
 	var ours []string
 	for label, value := range want {
 		is, has := node.Labels[label]
-		if has && !owned[label] {
+		if _, mine := before[label]; has && !mine {
 			continue
 		}
 		ours = append(ours, label)
@@ -102,8 +99,8 @@ func labelChange(node *corev1.Node, base, want map[string]string) map[string]any
 			labels[label] = value
 		}
 	}
-	for label := range owned {
-		if _, has := node.Labels[label]; owned[label] && has && want[label] == "" {
+	for label := range before {
+		if want[label] == "" {
 			labels[label] = nil
 		}
 	}

@@ -146,12 +146,8 @@ func (n *Node) labelNews() (labels map[string]string, news bool) {
 
 // register makes sure of the Node object and its labels.
 func (n *Node) register(ctx context.Context) error {
-	base, labels := baseLabels(n.Name, runtime.GOARCH, runtime.GOOS), map[string]string(nil)
-	if n.Labels != nil {
-		if all, known := n.Labels(); known {
-			labels = all
-		}
-	}
+	base := baseLabels(n.Name, runtime.GOARCH, runtime.GOOS)
+	labels, _ := n.labelNews() // nil: the board has not been read yet
 	node, err := n.Server.GetNode(ctx, n.Name)
 	if apierrors.IsNotFound(err) {
 		n.devices, n.labels = nil, nil // the board's labels come next
@@ -168,7 +164,7 @@ func (n *Node) register(ctx context.Context) error {
 	if n.twin.note(node.Status.NodeInfo.BootID) {
 		n.Log.Error("another board shares this node's identity", "hint", n.twin.complaint())
 	}
-	if labels == nil { // the board has not been read yet: what was set before stays
+	if labels == nil { // what was set before stays
 		labels = owned(node)
 	} else {
 		n.labels = labels

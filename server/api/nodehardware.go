@@ -85,14 +85,14 @@ type NodeHardwareStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Is says whether a condition is True.
-func (s *NodeHardwareStatus) Is(condition string) bool {
+// Wrong are the conditions that are True, in their order.
+func (s *NodeHardwareStatus) Wrong() (names []string) {
 	for i := range s.Conditions {
-		if s.Conditions[i].Type == condition {
-			return s.Conditions[i].Status == metav1.ConditionTrue
+		if s.Conditions[i].Status == metav1.ConditionTrue {
+			names = append(names, s.Conditions[i].Type)
 		}
 	}
-	return false
+	return names
 }
 
 // NodeHardwareList is a list of NodeHardware.

@@ -75,11 +75,7 @@ func (b *board) wrong() (names []string) {
 	if b == nil {
 		return nil
 	}
-	for _, c := range b.Conditions {
-		if c.Status == metav1.ConditionTrue {
-			names = append(names, c.Type)
-		}
-	}
+	names = b.Wrong()
 	slices.Sort(names)
 	return names
 }
@@ -156,7 +152,7 @@ func avoid(s *Snapshot, conditions, ignored []string) Check {
 		if n.board == nil || n.board.freshness(s.now) == 0 {
 			return nil
 		}
-		for _, c := range n.board.Conditions {
+		for _, c := range n.board.Conditions { // of every node for every pod: without a list of them
 			if c.Status == metav1.ConditionTrue && slices.Contains(conditions, c.Type) {
 				reasons = append(reasons, boardReason(c.Type))
 			}
