@@ -24,7 +24,7 @@ const (
 	meminfo   = "proc/meminfo"
 )
 
-// newTree writes files below a new root.
+// newTree writes files below a new root; "-> x" is a symbolic link.
 func newTree(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -33,7 +33,14 @@ func newTree(t testing.TB, files map[string]string) string {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		to, link := strings.CutPrefix(text, "-> ")
+		err := error(nil)
+		if link {
+			err = os.Symlink(to, file)
+		} else {
+			err = os.WriteFile(file, []byte(text), 0o644)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

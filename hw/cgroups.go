@@ -29,7 +29,7 @@ const cgroupRoot = "sys/fs/cgroup"
 func (c *cgroups) sample() {
 	text, err := c.once(cgroupRoot, "cgroup.controllers")
 	c.out.Available = strings.Fields(text)
-	c.out.Delegated = strings.Fields(c.text(cgroupRoot, userCgroup(c.text("proc/self/cgroup")), "cgroup.controllers"))
+	c.out.Delegated = strings.Fields(c.text(cgroupRoot, UserCgroup(c.text("proc/self/cgroup")), "cgroup.controllers"))
 	c.out.Memory = read(c.reader, cgroupRoot+"/cgroup.controllers", slices.Contains(c.out.Available, "memory"), err)
 	if old, found := memoryController(c.text("proc/cgroups")); found && (err != nil || !old) {
 		c.out.Memory = read(c.reader, "proc/cgroups", old, nil)
@@ -49,10 +49,10 @@ func memoryController(text string) (enabled, found bool) {
 	return false, false
 }
 
-// userCgroup is the part of the hierarchy that systemd hands to the user's manager,
+// UserCgroup is the part of the hierarchy that systemd hands to the user's manager,
 // "user@1000.service", else the process's own, of the line "0::/..." in
 // /proc/self/cgroup.
-func userCgroup(text string) string {
+func UserCgroup(text string) string {
 	for line := range strings.Lines(text) {
 		own, found := strings.CutPrefix(strings.TrimSpace(line), "0::")
 		if !found {

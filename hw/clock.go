@@ -1,8 +1,6 @@
 package hw
 
 import (
-	"path/filepath"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -36,7 +34,7 @@ func (c *clock) sample() {
 	var t unix.Timex
 	var state int
 	err := ErrAbsent
-	if filepath.Clean(c.root) == "/" { // it is this machine's
+	if !c.recorded() {
 		state, err = unix.Adjtimex(&t)
 	}
 	synchronized := err == nil && state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0

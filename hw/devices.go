@@ -47,6 +47,9 @@ type Device struct {
 	Access  Reading[bool] `json:"access"`            // whether a container of this user may open its node to read and write
 }
 
+// IsHub says that a device of USB is one to plug others in.
+func (d Device) IsHub() bool { return d.Class == USB && d.Type == "09" }
+
 // Kinds are what people call a device: its class, and of what computes neural networks
 // who made it.
 func (d Device) Kinds() []string {
@@ -96,12 +99,10 @@ func (b *Board) deviceSources() []*source {
 		{class: Video, list: listVideo},
 		{class: DRI, list: listDRI},
 	} {
-		s := b.newSource(string(l.class), Once, func(r *reader) sensor {
+		sources = append(sources, b.newSource(string(l.class), Once, func(r *reader) sensor {
 			l.reader = r
 			return &l
-		})
-		s.deadline = patience
-		sources = append(sources, s)
+		}).within(patience))
 	}
 	return sources
 }
@@ -141,6 +142,15 @@ func (r *reader) resolve(path ...string) string {
 		return ""
 	}
 	return below
+}
+
+// above is the name of what a device hangs at; "" if that cannot be told.
+func (r *reader) above(path ...string) string {
+	at := r.resolve(path...)
+	if at == "" {
+		return ""
+	}
+	return clean(filepath.Base(filepath.Dir(at)))
 }
 
 // describe notes what a device hangs at, and of USB and PCI who made it.

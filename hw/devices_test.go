@@ -12,29 +12,6 @@ import (
 	"bramble.dev/bramble/hw"
 )
 
-// deviceTree writes files below a new root; "-> x" is a symbolic link.
-func deviceTree(t testing.TB, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	for path, text := range files {
-		file := filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		to, link := strings.CutPrefix(text, "-> ")
-		err := error(nil)
-		if link {
-			err = os.Symlink(to, file)
-		} else {
-			err = os.WriteFile(file, []byte(text), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
-
 // TestDevices lists each class. Paths and values of the Raspberry Pi 3 are of QEMU
 // with Linux 6.12; those of other boards are as the kernel's documents and drivers
 // have them.
@@ -248,7 +225,7 @@ func TestDevices(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			board := hw.Open(hw.Config{Root: deviceTree(t, test.files)})
+			board := hw.Open(hw.Config{Root: newTree(t, test.files)})
 			defer board.Close()
 			got := board.Sample(t.Context()).Devices
 			if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(hw.Device{}, "Access"), cmpopts.EquateEmpty()); diff != "" {
@@ -265,7 +242,7 @@ func TestDevices(t *testing.T) {
 
 // TestDevicesComeAndGo scans again.
 func TestDevicesComeAndGo(t *testing.T) {
-	root := deviceTree(t, map[string]string{"sys/class/spidev/spidev0.0/dev": "153:0\n", "proc/asound/cards": " 0 [a]: b - c\n"})
+	root := newTree(t, map[string]string{"sys/class/spidev/spidev0.0/dev": "153:0\n", "proc/asound/cards": " 0 [a]: b - c\n"})
 	board := hw.Open(hw.Config{Root: root})
 	defer board.Close()
 	names := func() (names []string) {

@@ -34,6 +34,9 @@ type Wear struct {
 	PreEOL      string `json:"preEOL"`      // "normal", "warning" (80 % of spare blocks used), "urgent"; "" if not told
 }
 
+// Out says that a device is to be replaced: nine tenths of its life are used.
+func (w Wear) Out() bool { return w.UsedPercent >= 90 || w.PreEOL == "urgent" }
+
 const sectorBytes = 512 // of /proc/diskstats, whatever the device has
 
 type disks struct {

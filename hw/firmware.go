@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mailboxes are the devices that ask the firmware, the one that can do least first:
-// who has vcio can also write to one-time memory.
-var mailboxes = []string{"/dev/vcio_gencmd", "/dev/vcio"}
+// Mailboxes returns the devices that ask the firmware of a Raspberry Pi, the one that
+// can do least first: who has vcio can also write to one-time memory.
+func Mailboxes() []string { return []string{"/dev/vcio_gencmd", "/dev/vcio"} }
 
 // The property that runs a command, as linux/drivers/char/broadcom/vcio.c has it.
 const (
@@ -29,7 +29,7 @@ const (
 // mailbox returns what asks the firmware: of this machine by its device, of another
 // root by the files of vcgencmd.
 func mailbox(t *tree) func(string) (string, error) {
-	if filepath.Clean(t.root) != "/" {
+	if t.recorded() {
 		return func(command string) (string, error) {
 			data, err := os.ReadFile(filepath.Join(t.root, "vcgencmd", strings.ReplaceAll(command, " ", "_")))
 			if errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +53,7 @@ func (f *firmware) command(command string) (string, error) {
 	defer f.mu.Unlock()
 	if f.fd < 0 {
 		err := ErrAbsent
-		for _, device := range mailboxes {
+		for _, device := range Mailboxes() {
 			fd, open := unix.Open(device, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 			if open == nil {
 				f.fd, err = fd, nil

@@ -92,8 +92,8 @@ func FuzzProc(f *testing.F) {
 			t.Errorf("no path: %+v", info)
 		}
 		_, _ = memoryController(string(data))
-		if strings.Contains(userCgroup(string(data)), "\n") {
-			t.Errorf("more than a line: %q", userCgroup(string(data)))
+		if strings.Contains(UserCgroup(string(data)), "\n") {
+			t.Errorf("more than a line: %q", UserCgroup(string(data)))
 		}
 	})
 }

@@ -33,7 +33,7 @@ func (r *reader) chipLabel(bus, name, parent string) string {
 			return label
 		}
 	}
-	if filepath.Clean(r.root) == "/" {
+	if !r.recorded() {
 		if label := askChip("/dev/" + name); label != "" {
 			return label
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +32,7 @@ var hotplugged = []string{
 // hotplug returns a channel that says when to look for devices again, and what waits
 // for its goroutines, which end with ctx. Of another root than "/" no kernel tells.
 func (b *Board) hotplug(ctx context.Context) (rescan <-chan struct{}, ended func()) {
-	if filepath.Clean(b.tree.root) != "/" {
+	if b.tree.recorded() {
 		if b.rescan == 0 {
 			return nil, func() {}
 		}

@@ -2,7 +2,6 @@ package hw
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 )
 
@@ -15,9 +14,7 @@ func listI2C(r *reader) []Device {
 	for _, name := range r.matching(bus, "i2c-") {
 		d := r.device(I2C, name, name)
 		d.Label = clean(r.text(bus, name, "name"))
-		if at := r.resolve(bus, name); at != "" {
-			d.Bus = clean(filepath.Base(filepath.Dir(at)))
-		}
+		d.Bus = r.above(bus, name)
 		_, n := splitNumber(name)
 		for _, part := range all {
 			address, ok := strings.CutPrefix(part, fmt.Sprintf("%d-", n))

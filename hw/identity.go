@@ -79,7 +79,7 @@ func (i *identity) put(s *Snapshot) { s.Identity = i.out }
 
 // machine is the kernel's. Of another root it is what its cpuinfo comes to.
 func (i *identity) machine(cpus CPUInfo) string {
-	if filepath.Clean(i.root) != "/" {
+	if i.recorded() {
 		switch {
 		case cpus.Arch == "arm64":
 			return "aarch64"

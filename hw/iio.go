@@ -2,7 +2,6 @@ package hw
 
 import (
 	"cmp"
-	"path/filepath"
 )
 
 // listIIO lists converters and sensors (Documentation/ABI/testing/sysfs-bus-iio).
@@ -12,9 +11,7 @@ func listIIO(r *reader) []Device {
 	for _, name := range r.matching(bus, "iio:device") {
 		d := r.device(IIO, name, name)
 		d.Label = cmp.Or(clean(r.text(bus, name, "label")), clean(r.text(bus, name, "name")))
-		if at := r.resolve(bus, name); at != "" {
-			d.Bus = clean(filepath.Base(filepath.Dir(at)))
-		}
+		d.Bus = r.above(bus, name)
 		found = append(found, d)
 	}
 	return found

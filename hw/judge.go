@@ -47,10 +47,9 @@ func (v Verdict) Is(t ConditionType) bool {
 const (
 	softPi         = 80_000 // m°C: the firmware of a Raspberry Pi slows it down
 	softPi3Plus    = 60_000 // and that of a 3B+ and a 3A+ from here on
-	hotBelow       = 2_000  // as far below, a board is hot
+	HotBelow       = 2_000  // as far below, a board is hot
 	coolBelow      = 8_000  // and as far it is not any more
 	smoothing      = 30 * time.Second
-	wornPercent    = 90
 	batteryLow     = 20 // percent
 	batteryEnough  = 30
 	riseOver       = 2 * time.Minute
@@ -152,7 +151,7 @@ type rule struct {
 var rules = [8]rule{
 	{Hot, 10 * time.Second, 2 * time.Minute, func(s Snapshot, v Verdict) (enter, leave, known bool) {
 		capped := s.Throttle.Bits.OK() && s.Throttle.Bits.Value.Throttled()
-		hot := v.SoC.OK() && v.SoC.Value >= v.Soft-hotBelow
+		hot := v.SoC.OK() && v.SoC.Value >= v.Soft-HotBelow
 		cool := !v.SoC.OK() || v.SoC.Value <= v.Soft-coolBelow
 		return hot || capped, cool && !capped, v.SoC.OK() || s.Throttle.Bits.OK()
 	}},
@@ -161,15 +160,14 @@ var rules = [8]rule{
 		return on, !on, s.Throttle.Bits.OK()
 	}},
 	{UnderVoltage, 0, 5 * time.Minute, func(s Snapshot, _ Verdict) (enter, leave, known bool) {
-		t := s.Throttle
-		on := t.Bits.OK() && t.Bits.Value.UnderVoltage() || t.UnderVoltage.OK() && t.UnderVoltage.Value
-		return on, !on, t.Bits.OK() || t.UnderVoltage.OK()
+		on, known := s.Throttle.Low()
+		return on, !on, known
 	}},
 	{StorageWorn, 0, 0, func(s Snapshot, _ Verdict) (enter, leave, known bool) {
 		for _, d := range s.Disks {
 			if d.Wear.OK() {
 				known = true
-				enter = enter || d.Wear.Value.UsedPercent >= wornPercent || d.Wear.Value.PreEOL == "urgent"
+				enter = enter || d.Wear.Value.Out()
 			}
 		}
 		return enter, !enter, known

@@ -38,14 +38,20 @@ func (l *Link) numbers() [9]*Reading[int64] {
 	return [9]*Reading[int64]{&l.Carrier, &l.Changes, &l.Speed, &l.RxBytes, &l.TxBytes, &l.RxErrors, &l.TxErrors, &l.RxDropped, &l.TxDropped}
 }
 
+const netClass = "sys/class/net"
+
+// isWireless says whether an interface is Wi-Fi, by either of the kernel's ways.
+func (r *reader) isWireless(name string) bool {
+	return r.exists(netClass, name, "phy80211") || r.exists(netClass, name, "wireless")
+}
+
 func newLinks(r *reader) sensor { return &links{reader: r} }
 
 func (l *links) scan() {
-	const class = "sys/class/net"
 	l.links = nil
-	for _, name := range l.names(class) {
-		path := class + "/" + name
-		wireless := l.exists(path, "phy80211") || l.exists(path, "wireless")
+	for _, name := range l.names(netClass) {
+		path := netClass + "/" + name
+		wireless := l.isWireless(name)
 		if !wireless && !l.exists(path, "device") {
 			continue
 		}

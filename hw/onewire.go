@@ -39,9 +39,7 @@ type probe struct {
 
 // newOneWireSource makes a source with the patience that its probes need.
 func (b *Board) newOneWireSource() *source {
-	s := b.newSource(string(OneWire), Medium, func(r *reader) sensor { return &oneWire{reader: r} })
-	s.deadline = oneWireDeadline
-	return s
+	return b.newSource(string(OneWire), Medium, func(r *reader) sensor { return &oneWire{reader: r} }).within(oneWireDeadline)
 }
 
 const oneWireBus = "sys/bus/w1/devices"

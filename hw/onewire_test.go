@@ -38,7 +38,7 @@ func TestOneWire(t *testing.T) {
 		{file: "temperature", text: "-127000\n", err: hw.ErrImplausible},
 		{file: "temperature", text: "", err: hw.ErrFormat},
 	} {
-		root := deviceTree(t, map[string]string{w1 + "28-000005e2fdc3/" + test.file: test.text, w1 + "w1_bus_master1/w1_master_slaves": "28-000005e2fdc3\n", w1 + "29-0000001a2b3c/id": ""})
+		root := newTree(t, map[string]string{w1 + "28-000005e2fdc3/" + test.file: test.text, w1 + "w1_bus_master1/w1_master_slaves": "28-000005e2fdc3\n", w1 + "29-0000001a2b3c/id": ""})
 		board := hw.Open(hw.Config{Root: root})
 		s := board.Sample(t.Context())
 		board.Close()
@@ -62,7 +62,7 @@ func TestManyProbesDoNotHoldUpOthers(t *testing.T) {
 	for i := range probes {
 		files[fmt.Sprintf("%s28-%012d/temperature", w1, i)] = fmt.Sprintf("%d\n", 20_000+i)
 	}
-	root := deviceTree(t, files)
+	root := newTree(t, files)
 	synctest.Test(t, func(t *testing.T) {
 		board := hw.Open(hw.Config{Root: root, Pread: func(_ string, fd int, p []byte, off int64) (int, error) {
 			time.Sleep(750 * time.Millisecond)

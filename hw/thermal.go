@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -186,6 +187,9 @@ func hotter(a, b Reading[int64]) Reading[int64] {
 	}
 	return b
 }
+
+// Celsius is a temperature as people read it.
+func Celsius(milli int64) string { return fmt.Sprintf("%.1f °C", float64(milli)/1000) }
 
 // milliC is what a driver means: some of older vendor kernels write whole degrees,
 // and no board that runs is within a fifth of a degree of freezing by chance.

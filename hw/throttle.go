@@ -35,6 +35,12 @@ func (b ThrottleBits) UnderVoltageSince() bool { return b&(1<<16) != 0 }
 // ThrottledSince says that the clock was lower than asked for since the boot.
 func (b ThrottleBits) ThrottledSince() bool { return b&(0xe<<16) != 0 }
 
+// Low says whether the supply is too low now, by the firmware or by the kernel; known
+// that one of them tells.
+func (t Throttle) Low() (low, known bool) {
+	return t.Bits.OK() && t.Bits.Value.UnderVoltage() || t.UnderVoltage.OK() && t.UnderVoltage.Value, t.Bits.OK() || t.UnderVoltage.OK()
+}
+
 const throttleCommand = "get_throttled"
 
 type throttle struct {
@@ -70,7 +76,7 @@ func (t *throttle) sample() {
 	if err == nil {
 		t.out.Since |= bits & 0xf
 	}
-	low := err == nil && bits.UnderVoltage() || alarmErr == nil && alarm != 0
+	low, _ := t.out.Low()
 	if low {
 		t.out.Since |= 1
 		if !t.low {

@@ -2,7 +2,6 @@ package hw
 
 import (
 	"bytes"
-	"path/filepath"
 	"slices"
 )
 
@@ -33,7 +32,7 @@ const wireless = "proc/net/wireless"
 
 func newWiFi(r *reader) sensor {
 	w := &wifi{reader: r}
-	if filepath.Clean(r.root) == "/" {
+	if !r.recorded() {
 		w.ask = nl80211
 	}
 	return w
@@ -42,8 +41,8 @@ func newWiFi(r *reader) sensor {
 func (w *wifi) scan() {
 	w.stations, w.proc = nil, w.open(wireless)
 	var names []string
-	for _, name := range w.names("sys/class/net") {
-		if w.exists("sys/class/net", name, "phy80211") || w.exists("sys/class/net", name, "wireless") {
+	for _, name := range w.names(netClass) {
+		if w.isWireless(name) {
 			names = append(names, name)
 		}
 	}

@@ -13,7 +13,7 @@ func TestWiFi(t *testing.T) {
 	const head = `Inter-| sta-|   Quality        |   Discarded packets               | Missed | WE
  face | tus | link level noise |  nwid  crypt   frag  retry   misc | beacon | 22
 `
-	root := deviceTree(t, map[string]string{
+	root := newTree(t, map[string]string{
 		"proc/net/wireless": head +
 			"wlp5s0: 0000   68.  -42.  -256        0      0      0      0   3851        0\n" +
 			" wlan1: 0000    0     0     0        0      0      0      0      0        0\n" + // in no network

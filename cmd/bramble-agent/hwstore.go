@@ -81,7 +81,7 @@ func linkLines(s hw.Snapshot) (l lines) {
 
 func probeLines(probes []hw.Probe) (l lines) {
 	for _, p := range probes {
-		reading(&l, p.ID+" ", p.MilliC, celsius)
+		reading(&l, p.ID+" ", p.MilliC, hw.Celsius)
 	}
 	return l
 }

@@ -64,8 +64,6 @@ func reading[T any](l *lines, name string, r hw.Reading[T], show func(T) string)
 	}
 }
 
-func celsius(milli int64) string { return fmt.Sprintf("%.1f °C", float64(milli)/1000) }
-
 // size is bytes as people say them, in powers of 1000 as disks are sold.
 func size(bytes int64) string {
 	value, unit := float64(bytes), "B"
@@ -136,19 +134,19 @@ func processorLines(id hw.Identity) (l lines) {
 func thermalLines(t hw.Thermal) (l lines) {
 	limits := ""
 	if t.Passive > 0 {
-		limits += ", slowed down from " + celsius(t.Passive)
+		limits += ", slowed down from " + hw.Celsius(t.Passive)
 	}
 	if t.Critical > 0 {
-		limits += ", off at " + celsius(t.Critical)
+		limits += ", off at " + hw.Celsius(t.Critical)
 	}
-	reading(&l, "SoC ", t.SoC, func(v int64) string { return celsius(v) + limits })
+	reading(&l, "SoC ", t.SoC, func(v int64) string { return hw.Celsius(v) + limits })
 	for _, z := range t.Zones {
 		if z.Temp != t.SoC {
 			name := z.Type + " "
 			if z.Off {
 				name += "(off) "
 			}
-			reading(&l, name, z.Temp, celsius)
+			reading(&l, name, z.Temp, hw.Celsius)
 		}
 	}
 	return l

@@ -12,9 +12,6 @@ import (
 // Domain is that of all resources here.
 const Domain = api.Group + "/"
 
-// hub is a type of USB that no container has a use for.
-const hub = "09"
-
 // offer is a device as pods may ask for it.
 type offer struct {
 	hw.Device
@@ -55,7 +52,7 @@ func names(d hw.Device) []string {
 // be given it.
 func offerOf(d hw.Device) offer {
 	o := offer{Device: d}
-	if d.Path == "" || d.Number == "" || !d.Access.OK() || !d.Access.Value || d.Class == hw.USB && d.Type == hub {
+	if d.Path == "" || d.Number == "" || !d.Access.OK() || !d.Access.Value || d.IsHub() { // of which no container has a use
 		return o
 	}
 	for _, class := range classes(d) {

@@ -28,7 +28,7 @@ func (p Place) lookNodes(s hw.Snapshot, recorded bool) (mailbox Node, nodes []No
 	if recorded {
 		return mailbox, nil
 	}
-	for _, name := range []string{"/dev/vcio_gencmd", "/dev/vcio"} {
+	for _, name := range hw.Mailboxes() {
 		if n, err := p.node(name); err == nil {
 			mailbox = n
 			break
@@ -38,7 +38,7 @@ func (p Place) lookNodes(s hw.Snapshot, recorded bool) (mailbox Node, nodes []No
 		return mailbox, nil
 	}
 	for _, d := range s.Devices {
-		if may, err := d.Access.Get(); d.Path == "" || err != nil || may || d.Type == "09" { // a hub is no pod's
+		if may, err := d.Access.Get(); d.Path == "" || err != nil || may || d.IsHub() {
 			continue
 		}
 		if n, err := p.node(d.Path); err == nil {

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"errors"
-	"fmt"
 
 	"bramble.dev/bramble/hw"
 )
@@ -13,7 +12,7 @@ func isPi(s hw.Snapshot) bool { return s.Identity.Revision != nil }
 func checkSupply(f Facts) []Finding {
 	const check = "UnderVoltage"
 	t := f.Board.Throttle
-	low := t.Bits.OK() && t.Bits.Value.UnderVoltage() || t.UnderVoltage.OK() && t.UnderVoltage.Value
+	low, _ := t.Low()
 	const cure = "use a stronger supply (of 5.1 V), or a shorter cable"
 	switch {
 	case low:
@@ -41,7 +40,7 @@ func checkHeat(f Facts) (all []Finding) {
 			all = append(all, fine(check, "the clock was not held down since the boot"))
 		}
 	}
-	const check, margin = "Hot", 2000 // m°C, as hw.Judge has it
+	const check = "Hot"
 	soft := hw.Soft(s)
 	switch temp, err := s.Thermal.SoC.Get(); {
 	case errors.Is(err, hw.ErrAbsent) && f.Recorded:
@@ -49,12 +48,10 @@ func checkHeat(f Facts) (all []Finding) {
 		all = append(all, unknown(check, "how hot the processor is: no sensor here says so"))
 	case err != nil:
 		all = append(all, unknown(check, "how hot the processor is: %v", err))
-	case temp >= soft-margin:
-		all = append(all, warning(check, "the processor has %s, and slows down at %s: give the board air or a fan", celsius(temp), celsius(soft)))
+	case temp >= soft-hw.HotBelow:
+		all = append(all, warning(check, "the processor has %s, and slows down at %s: give the board air or a fan", hw.Celsius(temp), hw.Celsius(soft)))
 	default:
-		all = append(all, fine(check, "the processor has %s, and slows down at %s", celsius(temp), celsius(soft)))
+		all = append(all, fine(check, "the processor has %s, and slows down at %s", hw.Celsius(temp), hw.Celsius(soft)))
 	}
 	return all
 }
-
-func celsius(milli int64) string { return fmt.Sprintf("%.1f °C", float64(milli)/1000) }

@@ -103,7 +103,7 @@ func checkDisks(f Facts) (all []Finding) {
 		}
 		wear := fmt.Sprintf("%s has used %d %% of the life that its maker promises", d.Name, d.Wear.Value.UsedPercent)
 		switch w := d.Wear.Value; {
-		case w.UsedPercent >= 90 || w.PreEOL == "urgent":
+		case w.Out():
 			tired = append(tired, wear)
 		case w.PreEOL == "warning":
 			near = append(near, wear+", and 80 % of its spare blocks")

@@ -28,8 +28,8 @@ func HardwareStatus(s hw.Snapshot, v hw.Verdict, data string) api.NodeHardwareSt
 		st.Throttled = pointer(t.Bits.Value.Throttled())
 		st.UnderVoltageSinceBoot = pointer(t.Bits.Value.UnderVoltageSince())
 	}
-	if t.Bits.OK() || t.UnderVoltage.OK() {
-		st.UnderVoltage = pointer(t.Bits.OK() && t.Bits.Value.UnderVoltage() || t.UnderVoltage.OK() && t.UnderVoltage.Value)
+	if low, known := t.Low(); known {
+		st.UnderVoltage = &low
 		st.UnderVoltageEvents = pointer(int64(v.Low))
 	}
 	if p := s.Firmware.PMIC; p.OK() && p.Value.ExtMicroV > 0 {

@@ -105,7 +105,7 @@ func powerMetrics(s hw.Snapshot) []metric {
 		bits.samples = []sample{{"", float64(s.Throttle.Bits.Value)}}
 	}
 	low := metric{name: "bramble_under_voltage_total", kind: "counter", help: "How often the supply was too low since the agent was started."}
-	if s.Throttle.Bits.OK() || s.Throttle.UnderVoltage.OK() {
+	if _, known := s.Throttle.Low(); known {
 		low.samples = []sample{{"", float64(s.Throttle.Alarms)}}
 	}
 	percent := metric{name: "node_power_supply_capacity", kind: "gauge", help: "Charge of a battery, in percent."}

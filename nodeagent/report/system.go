@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+
+	"bramble.dev/bramble/hw"
 )
 
 // System reads what the node is from the kernel. Root is "/" but in tests; Data
@@ -62,7 +64,7 @@ func (s System) Read() Facts {
 // cgroup v2 controller delegated to the user's part of the hierarchy.
 func (s System) unenforced() []string {
 	available := map[string]bool{}
-	for _, controller := range strings.Fields(s.line(filepath.Join("sys/fs/cgroup", s.delegated(), "cgroup.controllers"))) {
+	for _, controller := range strings.Fields(s.line(filepath.Join("sys/fs/cgroup", s.cgroup(), "cgroup.controllers"))) {
 		available[controller] = true
 	}
 	var missing []string
@@ -74,24 +76,10 @@ func (s System) unenforced() []string {
 	return missing
 }
 
-// delegated is the part of the hierarchy that systemd hands to the user's own
-// manager ("user@1000.service"), else the agent's own cgroup.
-func (s System) delegated() string {
+// cgroup is the part of the hierarchy that the user's limits are held by.
+func (s System) cgroup() string {
 	data, _ := os.ReadFile(filepath.Join(s.Root, "proc/self/cgroup"))
-	for line := range strings.Lines(string(data)) {
-		path, found := strings.CutPrefix(strings.TrimSpace(line), "0::")
-		if !found {
-			continue
-		}
-		parts := strings.Split(path, "/")
-		for i, part := range parts {
-			if strings.HasPrefix(part, "user@") && strings.HasSuffix(part, ".service") {
-				return strings.Join(parts[:i+1], "/")
-			}
-		}
-		return path
-	}
-	return "/"
+	return hw.UserCgroup(string(data))
 }
 
 func (s System) osImage() string {
